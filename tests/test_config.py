@@ -14,7 +14,7 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memoranda import config_text
+from memoranda import config_text, open_memory
 from memoranda.config import Settings, load
 from memoranda.errors import ConfigError
 
@@ -215,3 +215,13 @@ def test_the_command_starts_without_the_yaml_library_when_the_configuration_is_p
         "sys.exit('yaml' in sys.modules)"
     )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_empty_variable_is_a_variable_that_is_not_set(tmp_path):
+    environ = {"MEMORY_HOME": "", "HOME": str(tmp_path)}
+    assert load(environ=environ).home == load(environ={"HOME": str(tmp_path)}).home
+
+
+def test_empty_home_of_the_library_is_refused():
+    with pytest.raises(ConfigError, match="the home is an empty text"):
+        open_memory(home="")

@@ -408,7 +408,7 @@ class Memory:
             characters. The first hit is returned in any case. None means any number.
 
         Raises ProjectNotFound for a project of the query that does not exist, and InvalidInput for a
-        wrong condition in `Query.metadata`.
+        wrong condition in `Query.metadata` or a `max_tokens` below 1.
         """
         return self._session.search(
             query, limit=limit, offset=offset, explain=explain, max_tokens=max_tokens

@@ -252,6 +252,9 @@ def load(
 
     Raises ConfigError.
     """
+    _check_not_blank("home", home)
+    _check_not_blank("configuration file", file)
+    # An empty variable is a variable that is not set, but an empty argument is a wrong place.
     chosen_home = home or environ.get("MEMORY_HOME") or None
     location = _location(chosen_home, environ)
     if file:
@@ -314,6 +317,15 @@ class _Location(NamedTuple):
     folder: Path
     url: str | None = None
     space: str = ""
+
+
+def _check_not_blank(what: str, place: str | os.PathLike[str] | None) -> None:
+    """Raise ConfigError for a place that is an empty text, as from a variable that is not set.
+
+    what: the words for the place, such as `home`.
+    """
+    if place is not None and not os.fspath(place).strip():
+        raise ConfigError(f"the {what} is an empty text", "Name a place, or leave it out.")
 
 
 def _location(chosen_home: str | os.PathLike[str] | None, environ: Mapping[str, str]) -> _Location:

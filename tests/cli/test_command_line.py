@@ -459,3 +459,26 @@ def test_an_interrupt_ends_with_130_and_silence(
     monkeypatch.setattr(memoranda.cli, "command_group", interrupted)
     ran = terminal("list")
     assert (ran.status, ran.out, ran.err) == (130, "", "")
+
+
+@pytest.mark.parametrize(
+    ("option", "noun"), [("--home", "home"), ("--config", "configuration file")]
+)
+@pytest.mark.parametrize("place", ["", "  "])
+def test_empty_place_is_refused_and_not_the_usual_one(terminal, option, noun, place):
+    ran = terminal("list", option, place)
+    assert ran.status == 1
+    assert ran.err.startswith(f"Error: the {noun} is an empty text\n")
+
+
+@pytest.mark.parametrize("argv", [("context", "tea"), ("search", "tea", "--ranked")])
+def test_no_tokens_at_all_are_refused(terminal, argv):
+    ran = terminal(*argv, "--max-tokens", "0")
+    assert ran.status == 2
+    assert "must be at least 1" in ran.err
+
+
+def test_error_about_a_huge_argument_is_short(terminal):
+    ran = terminal("read", "x" * 100_000, "--json")
+    assert ran.json["error"]["message"].startswith("memory not found: xxx")
+    assert len(ran.err) < 2_000

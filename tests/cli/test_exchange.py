@@ -377,3 +377,30 @@ def test_memories_of_agents_come_from_the_folder_that_holds_the_home_too(termina
     output = terminal.ok("--home", home, "import", "--from", "agent-files", str(person))
 
     assert output.startswith("Imported 1 ")
+
+
+def test_second_import_of_lines_says_how_many_were_here(terminal):
+    terminal.write("one")
+    place = terminal.folder / "e.jsonl"
+    terminal.ok("export", "--output", str(place))
+    ran = terminal("import", str(place))
+    assert ran.out == "Imported 0 memories\n"
+    assert ran.err == "1 was here already\n"
+
+
+@pytest.mark.parametrize(
+    "argv",
+    [
+        ("export", "--output"),
+        ("import",),
+        ("backup",),
+        ("mirror",),
+        ("graph", "import"),
+        ("import", "--from", "basic-memory"),
+    ],
+)
+def test_empty_path_is_refused_and_not_the_working_folder(terminal, argv):
+    terminal.write("one")
+    ran = terminal(*argv, "")
+    assert ran.status == 1
+    assert ran.err == "Error: The path is an empty text. Name a file or a folder.\n"

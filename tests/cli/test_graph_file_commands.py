@@ -156,10 +156,8 @@ def test_call_export_and_import_use_the_graph_file_the_server_would(
         + KNOWS
     )
     for verb in ("Imported", "Nothing new in"):
-        assert (
-            bare.ok("graph", "import", str(more))
-            == f"{verb} 2 entities, 1 relations (0 lines skipped)\n"
-        )
+        imported = bare("graph", "import", str(more))
+        assert imported.out == f"{verb} 2 entities, 1 relations (0 lines skipped)\n"
     assert file.read_text() == (
         ADA.replace('tea"', 'tea","sings"')
         + KNOWS
@@ -203,3 +201,24 @@ def test_the_reply_to_a_large_create_is_bounded(bare: Any) -> None:
     assert graph(bare, "search_nodes", query="e399", limit=1)["entities"][0]["observations"] == [
         "x" * 200
     ]
+
+
+def test_second_import_of_a_graph_says_that_nothing_is_new(bare: Any, tmp_path: Path) -> None:
+    source = tmp_path / "source.jsonl"
+    source.write_text(ADA)
+    counts = "1 entities, 0 relations (0 lines skipped)\n"
+    assert bare.ok("import", "--from", "graph-jsonl", str(source)) == f"Imported {counts}"
+    assert bare.ok("import", "--from", "graph-jsonl", str(source)) == f"Nothing new in {counts}"
+
+
+@pytest.mark.parametrize("argv", [("import", "--from", "graph-jsonl"), ("graph", "import")])
+def test_import_of_a_graph_counts_what_was_here(
+    bare: Any, tmp_path: Path, argv: tuple[str, ...]
+) -> None:
+    source = tmp_path / "source.jsonl"
+    source.write_text(ADA)
+    bare.ok("graph", "import", str(source))
+    source.write_text(ADA + ADA.replace("Ada", "Bob"))
+    ran = bare(*argv, str(source))
+    assert ran.out == "Imported 2 entities, 0 relations (0 lines skipped)\n"
+    assert ran.err == "1 was here already\n"

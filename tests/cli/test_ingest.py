@@ -173,7 +173,7 @@ def test_a_path_that_is_no_folder_is_refused(terminal: Any, tmp_path: Path) -> N
     )
     place = str(DATA / "obsidian" / "Home.md")
     assert terminal("ingest", "--path", place).error == f"not a folder: {place}"
-    assert terminal("ingest", "--path", "").error == "not a folder: "
+    assert terminal("ingest", "--path", "").error.startswith("The path is an empty text.")
 
 
 def test_all_are_the_sources_that_are_there_and_not_switched_off(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import time
@@ -9,10 +10,13 @@ import time
 import pytest
 
 from clients.conftest import ask
-from memoranda import Draft, Query
-from memoranda.clients import hook
+from memoranda import Draft, Query, clock
+from memoranda.clients import hook, hook_capture
 from memoranda.clients.hook_events import CHECKPOINT, END, HookEvent
 from memoranda.clients.hook_words import asked_to_remember
+from memoranda.engine.asked import Asked, put_aside
+from memoranda.errors import StorageError
+from memoranda.sources.layout import Layout
 
 TRACES = Query(projects=("session-traces",))
 KEY = "ghp_" + "8sK2mPq7Zt4XvB9nWc3RyD6fHj1LgE5aUo0T"
@@ -231,3 +235,24 @@ def test_a_long_transcript_is_read_at_its_ends(memory, tmp_path):
     assert "Make the importer faster" in text
     assert "and link it to" in text
     assert len(text) < 3_000
+
+
+def test_sentence_that_cannot_be_stored_is_told_to_the_user(memory, monkeypatch):
+    def refuse(*_arguments):
+        raise StorageError("note.md", "the disk is full")
+
+    monkeypatch.setattr(hook_capture, "store_asked", refuse)
+    answered = ask(memory, "Remember that the kiln needs cone 6.")
+    told = "NOT stored in memory (the disk is full). Tell the user so: the kiln needs cone 6."
+    assert told in answered
+
+
+def test_file_of_a_sentence_that_cannot_be_written_is_removed(tmp_path, monkeypatch):
+    def refuse(*_arguments):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(os, "replace", refuse)
+    request = Asked("1", "the kiln needs cone 6.", clock.now(), "codex", "s1")
+    with pytest.raises(OSError, match="No space"):
+        put_aside(tmp_path, request)
+    assert not any(Layout(tmp_path).asked.iterdir())

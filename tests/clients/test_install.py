@@ -777,3 +777,21 @@ def test_erasing_a_memory_takes_copies_of_clients_files_that_quote_it(
     output = terminal.ok("erase", written["memory"]["id"], "--yes")
     assert "nothing of it is left" in output
     assert [b"other" in path.read_bytes() for path in folder.glob("cursor-*")] == [True]
+
+
+def test_printed_entry_comes_with_the_hooks_in_their_file(terminal):
+    printed = terminal("install", "codex", "--print", "--json").json["clients"][0]
+    assert printed["hooks"]["file"].endswith("hooks.json")
+    assert "SessionStart" in json.loads(printed["hooks"]["snippet"])["hooks"]
+    assert printed["hooks"]["snippet"].rstrip() in terminal.ok("install", "codex", "--print")
+
+
+def test_printed_entry_without_hooks_is_the_entry_alone(terminal):
+    printed = terminal("install", "codex", "--print", "--no-hooks", "--json").json["clients"][0]
+    assert "hooks" not in printed
+
+
+def test_empty_address_is_refused(terminal):
+    ran = terminal("install", "codex", "--print", "--http", "")
+    assert ran.status == 1
+    assert 'invalid address ""' in ran.err

@@ -352,6 +352,10 @@ def _today(invocation: Invocation) -> list[str]:
     return []
 
 
+# An error with more characters is shown without its middle.
+_MOST_CHARACTERS_OF_ERROR = 2_000
+_FIRST_CHARACTERS = 1_000
+_LAST_CHARACTERS = 500
 _HELP = """One memory for you and your agents: plain Markdown notes on your disk.
 
 Write, read, list and search memories, link them, take changes back, serve them to agents.
@@ -377,6 +381,9 @@ def _failed(
     """
     from memoranda.cli import output
 
+    if len(message) > _MOST_CHARACTERS_OF_ERROR:
+        # Most errors repeat an argument. Their end says what is wrong with it.
+        message = f"{message[:_FIRST_CHARACTERS]}…{message[-_LAST_CHARACTERS:]}"
     if invocation.json:
         invocation.document(error={"code": code, "message": message} | details)
     output.failure(message)

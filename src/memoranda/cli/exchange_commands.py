@@ -103,7 +103,7 @@ def export(
     and `path`. Traces are left out. With --json and no FILE, the lines themselves are printed.
     """
     check_memory(category, scope=scope)
-    if file in ("", "-"):
+    if file == "-":
         file = None
     if form is not None:
         has_filter = category is not None or scope is not None or redact
@@ -425,6 +425,7 @@ def _answer_imported(call: Invocation, verb: str, memories: Tally, notes: Tally)
     note_counts = asdict(notes)
     counts = {name: number + note_counts[name] for name, number in asdict(memories).items()}
     noun = "notes" if any(note_counts.values()) else "memories"
+    _mention_unchanged(counts["unchanged"])
     call.answer(f"{verb} {counts['imported'] + counts['updated']} {noun}", **counts)
 
 
@@ -492,15 +493,18 @@ def _move_in(
             text = _plan_counts(kind, plan)
             for name, why in plan.skipped:
                 output.notice(flat(f"skipped {name}: {why}"))
+        verb = "Would import" if dry_run else "Imported"
+        if kind == "graph-jsonl":
+            # Its words say how much the file has, not how much of it is new.
+            _mention_unchanged(plan.unchanged if plan.items else 0)
+            verb = verb if plan.items else "Nothing new in"
         if dry_run:
             _show_plan(call, plan)
-            done = f"Would import {text}"
         else:
             with _importing(lambda: plan.done, f"of {len(plan.items)}") as progress:
                 plan.carry_out(progress)
-            done = f"Imported {text}"
         call.answer(
-            done,
+            f"{verb} {text}",
             imported=plan.count("import"),
             updated=plan.count("update"),
             unchanged=plan.unchanged,
@@ -708,15 +712,25 @@ def graph_import(call: Invocation, file: str) -> None:
     """
     lines = _read_graph(file)
     with call.memory() as memory:
-        from memoranda.engine.graph import graph_lines
+        from memoranda.transfer.moving import plan_graph
 
         target = _graph_to_fill(memory, file)
-        lines_before = graph_lines(target)
+        plan = plan_graph(target, lines)
         target.merge(lines.entities, lines.relations)
-        has_changed = graph_lines(target) != lines_before
     counts = _graph_counts(lines)
-    verb = "Imported" if has_changed else "Nothing new in"
+    _mention_unchanged(plan.unchanged if plan.items else 0)
+    verb = "Imported" if plan.items else "Nothing new in"
     call.answer(f"{verb} {_graph_counts_text(counts)}", **counts)
+
+
+def _mention_unchanged(count: int) -> None:
+    """Print on stderr how many of the imported things were here before. 0 prints nothing.
+
+    Contracts fix the line on stdout.
+    """
+    if count:
+        verb = "was" if count == 1 else "were"
+        output.notice(f"{count:,} {verb} here already")
 
 
 def _read_graph(file: str) -> GraphText:

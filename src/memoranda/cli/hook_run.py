@@ -6,6 +6,7 @@ A client waits for its hook, and parsing a command line takes a third of the tim
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 
 from memoranda.clients import hook as hooks
 
@@ -98,7 +99,9 @@ def _reply(
         from memoranda.clients.hook_waiting import forget, keep_asked
         from memoranda.clock import now
 
-        waiting = keep_asked(event, settings.home, now())
+        # Where no file can be made, the answer says whether the sentence could be stored.
+        with suppress(OSError):
+            waiting = keep_asked(event, settings.home, now())
     limit.is_kept.set()
     reply = hooks.answer_to(event, settings, agent())
     # An answer means that the sentence is stored. Otherwise it stays in the file for the next hook.

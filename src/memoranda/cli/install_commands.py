@@ -204,7 +204,7 @@ def _server(name: str, argv: tuple[str, ...], url: Text, token_variable: Text) -
     if token_variable is not None and url is None:
         raise Usage("--token-env needs --http")
     server = Server(checked_name(name), argv, url or "", token_variable or "")
-    if server.url:
+    if url is not None:
         message = (
             f'invalid address "{server.url}": use http(s)://HOST[:PORT]/mcp, without user, '
             "password and query"
@@ -296,6 +296,7 @@ class Connecting:
             has_entry = row["result"] == "printed"
             if has_entry:
                 row |= {"client": None, "file": None}
+                row.pop("hooks", None)
         return rows
 
     def connect_all(self, clients: Sequence[Client]) -> list[dict[str, Any]]:
@@ -303,13 +304,18 @@ class Connecting:
         return [_row(client, partial(self._connect, client)) for client in clients]
 
     def _row_to_paste(self, client: Client) -> dict[str, Any]:
-        """Return the row for a client whose file the user edits: its path, and the text to paste.
+        """Return the row for a client whose files the user edits: their paths, and what to paste.
 
         Raises MemorandaError.
         """
-        first = self._targets(client)[0]
-        text = snippet(first.format, first.edits[:1])
-        return {"file": str(first.file), "snippet": text, "result": "printed"}
+        first, *others = self._targets(client)
+        text = snippet(first.format, first.edits)
+        row: dict[str, Any] = {"file": str(first.file), "snippet": text, "result": "printed"}
+        # The hooks of most clients are in a file of their own.
+        for target in others:
+            hooks_text = snippet(target.format, target.edits)
+            row["hooks"] = {"file": str(target.file), "snippet": hooks_text}
+        return row
 
     def _connect(self, client: Client) -> dict[str, Any]:
         """Connect a client. Returns the keys of its row. Raises MemorandaError."""
@@ -856,7 +862,10 @@ def _result_line(client: Client, row: dict[str, Any]) -> str:
     """Return the lines that tell a person the result for a client."""
     if row["result"] == "printed":
         heading = f"# {row['file']}\n" if row["file"] else ""
-        return heading + row["snippet"].rstrip("\n")
+        lines = [heading + row["snippet"].rstrip("\n")]
+        if "hooks" in row:
+            lines.append(f"# {row['hooks']['file']}\n{row['hooks']['snippet']}".rstrip("\n"))
+        return "\n".join(lines)
 
     # The first line says what happened, or why nothing could be done.
     if row.get("reason"):
@@ -871,6 +880,9 @@ def _result_line(client: Client, row: dict[str, Any]) -> str:
         parts.append(f"  {row['hooks_left']}")
     if row.get("snippet"):
         parts.append(f"  Paste this into {row['file']}:\n{row['snippet']}".rstrip("\n"))
+    if row.get("hooks"):
+        hooks = row["hooks"]
+        parts.append(f"  And this into {hooks['file']}:\n{hooks['snippet']}".rstrip("\n"))
     if row.get("diff"):
         parts.append(row["diff"].rstrip("\n"))
     if row["result"] == "written":

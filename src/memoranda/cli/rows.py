@@ -80,21 +80,45 @@ class ListedNotes(NamedTuple):
 
 
 def list_notes(
-    memory: ReadVerbs, query: Query, limit: int, *, needs_noun: bool = False
+    memory: ReadVerbs,
+    query: Query,
+    limit: int,
+    *,
+    needs_noun: bool = False,
+    with_templates: bool = False,
 ) -> ListedNotes:
     """List notes, and count the notes that are left out.
 
     limit: how many at most; 0 means all.
     needs_noun: whether the result must have the word for all of them: `memories` or `notes`.
+    with_templates: whether to list the files of a new memory bank that nobody has changed.
     """
 
     def list_and_count() -> ListedNotes:
-        infos, total = memory.list(query, limit=limit)
+        hidden = ""
+        if with_templates or not _may_have_templates(memory, query):
+            infos, total = memory.list(query, limit=limit)
+        else:
+            # Most homes have no memory bank, and this import takes long.
+            from memoranda.faces.bank.templates import list_without_templates
+
+            listed = list_without_templates(memory, query, limit=limit)
+            infos = listed.infos
+            total = listed.total
+            hidden = listed.hidden
+        counts = left_out(memory, query)
+        if hidden:
+            counts.insert(0, f"{hidden} (--project banks)")
         noun = _noun_of(memory, query, total) if needs_noun else ""
-        return ListedNotes(infos, total, left_out(memory, query), noun)
+        return ListedNotes(infos, total, counts, noun)
 
     # `at_once` compares the disk with the index once, before all of these queries.
     return memory.at_once(list_and_count)
+
+
+def _may_have_templates(memory: ReadVerbs, query: Query) -> bool:
+    """Whether the notes of memory banks are among those that pass a query."""
+    return query.projects is None and bool(memory.stats().projects.get("banks"))
 
 
 def left_out(memory: ReadVerbs, query: Query) -> list[str]:

@@ -224,7 +224,7 @@ def recent(
 @option(
     "--max-tokens",
     "max_tokens",
-    type=Number(),
+    type=Number(least=1),
     metavar="N",
     help="With --ranked: show the best hits that fit into N tokens.",
 )
@@ -354,7 +354,9 @@ def _containing_notes(memory: ReadVerbs, query: Query, text: str, limit: int) ->
 
     limit: how many notes at most; 0 means all.
     """
-    listed_notes = list_notes(memory, query.replace(contains=text or None), limit)
+    listed_notes = list_notes(
+        memory, query.replace(contains=text or None), limit, with_templates=True
+    )
     return _FoundNotes(listed_notes.infos, Hits([], listed_notes.total), listed_notes.left_out)
 
 
@@ -379,7 +381,7 @@ def _ranked_notes(
             hits = memory.search(
                 query.replace(text=text),
                 limit=limit or NO_LIMIT,
-                max_tokens=max_tokens or None,
+                max_tokens=max_tokens,
                 explain=explain,
             )
             infos = [hit.note for hit in hits]
@@ -483,7 +485,7 @@ def _any_word_of(text: str) -> str:
 )
 @option(
     "--max-tokens",
-    type=Number(),
+    type=Number(least=1),
     default=DEFAULT_TOKENS,
     help="The most tokens to print; a token is about 4 characters.",
 )
@@ -499,16 +501,15 @@ def context(
     with call.reading() as memory:
         project_names = tuple(memory.project(name).name for name in projects) or None
         question = " ".join(words)
-        token_limit = max_tokens or DEFAULT_TOKENS
         moment = as_of_moment(memory, as_of)
         passages = memory.context_for(
-            question, max_tokens=token_limit, projects=project_names, as_of=moment
+            question, max_tokens=max_tokens, projects=project_names, as_of=moment
         )
         text = passages
         passed_over = 0
         if not passages:
             passed_over = memory.passed_over(question, projects=project_names, as_of=moment)
-            text = _no_context_text(question, passed_over, token_limit)
+            text = _no_context_text(question, passed_over, max_tokens)
         call.answer(text, question=question, context=passages, passed_over=passed_over)
 
 

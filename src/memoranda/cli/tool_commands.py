@@ -294,9 +294,13 @@ def call(run: Invocation, tool: str, json_text: str = "{}", *, tools: Text) -> i
         )
         reply = tools_of_toolset.call(memory, tool, arguments)
     if run.json or not reply.is_error:
-        run.answer(
-            reply.text, tool=tool, is_error=reply.is_error, text=reply.text, structured=reply.data
-        )
+        document = {"is_error": reply.is_error, "text": reply.text, "structured": reply.data}
+        if reply.hint:
+            document["hint"] = reply.hint
+        run.answer(reply.text, tool=tool, **document)
+    # The second text of a note tool is only a checksum, which is for programs.
+    if reply.hint and not reply.is_error and toolset != "notes":
+        output.notice(reply.hint)
     if reply.is_error:
         lines = [reply.message or reply.text, reply.hint]
         output.failure("\n".join([line for line in lines if line]), lines=True)

@@ -21,7 +21,9 @@ from memoranda.clients.hook_events import HookEvent, storable
 from memoranda.clients.hook_waiting import asked_in
 from memoranda.clients.hook_words import FENCED, own_words
 from memoranda.engine import MemorySession
+from memoranda.engine.asked import is_put_aside
 from memoranda.engine.asked import store as store_asked
+from memoranda.errors import StorageError
 from memoranda.ledger.sessions import SessionRows
 from memoranda.note.links import slug
 from memoranda.note.model import TRACE_PROJECT, Draft
@@ -62,9 +64,16 @@ def remember(memory: MemorySession, event: HookEvent, session: SessionRows) -> s
         if secrets:
             lines.append(f"Not stored in memory: it looks like a secret ({secrets[0].rule.id}).")
             continue
-        note = store_asked(memory, request)
-        session.add(memory.clock(), notes=[note], text=request.text)
         sentence = _line(request.text, 200)
+        try:
+            note = store_asked(memory, request)
+        except StorageError as error:
+            # A sentence in a file is stored by the next process, so it is not lost.
+            if is_put_aside(memory.home, request):
+                raise
+            lines.append(f"NOT stored in memory ({error.reason}). Tell the user so: {sentence}")
+            continue
+        session.add(memory.clock(), notes=[note], text=request.text)
         lines.append(f"Stored in memory as the user said it, no need to store it again: {sentence}")
     return "\n".join(lines)
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from memoranda.clock import parse_stamp
 from memoranda.errors import project_title
 from memoranda.index.rows import day_of
-from memoranda.note.model import ARCHIVED, MEMORY_PROJECTS
+from memoranda.note.model import ARCHIVED, KV_PROJECT, MEMORY_PROJECTS
 from memoranda.text.fence import cut
 from memoranda.text.unicode import flat, one_line
 
@@ -160,6 +160,9 @@ def row_text(info: NoteInfo, content: str) -> str:
         if info.is_broken:
             return f"[header not read] {content}"
         return content
+    # A value says nothing without its key, even if both begin alike.
+    if info.project == KV_PROJECT:
+        return f"{info.title}: {content.strip()}"
     text = content.strip().lstrip("# ")
     if text.startswith(info.title):
         return text

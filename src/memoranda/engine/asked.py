@@ -52,16 +52,30 @@ def put_aside(home: Path, request: Asked) -> Path:
 
     `store_waiting` stores the sentence later.
     """
-    folder = Layout(home).asked
-    make_private(folder)
-    path = folder / f"{request.id}{_SUFFIX}"
+    path = _path_of(home, request)
+    make_private(path.parent)
     temporary = path.with_suffix(f".{os.getpid()}")
     row = request._asdict() | {"time": stamp(request.time)}
     descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o600)
-    with os.fdopen(descriptor, "wb") as file:
-        file.write(json.dumps(row).encode("utf-8", "surrogatepass"))
-    os.replace(temporary, path)
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(json.dumps(row).encode("utf-8", "surrogatepass"))
+        os.replace(temporary, path)
+    except OSError:
+        # A full disk takes the name of a file, but not its words.
+        temporary.unlink(missing_ok=True)
+        raise
     return path
+
+
+def is_put_aside(home: Path, request: Asked) -> bool:
+    """Whether a sentence is in a file, so that a later process stores it."""
+    return _path_of(home, request).exists()
+
+
+def _path_of(home: Path, request: Asked) -> Path:
+    """Return the path of the file that a sentence is put aside in."""
+    return Layout(home).asked / f"{request.id}{_SUFFIX}"
 
 
 def store(memory: HistoryVerbs, request: Asked) -> str:

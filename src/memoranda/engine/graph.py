@@ -115,8 +115,10 @@ class Graph(Protocol):
 
     session: the caller.
     engine: the open home, which all callers share.
+    project: the project whose notes are the entities.
     """
 
+    project: str
     session: PlaceVerbs
     engine: Engine
     _index: Index
@@ -356,6 +358,7 @@ class FileGraph(Graph):
     def __init__(self, session: PlaceVerbs, source: GraphFileSource):
         super().__init__(session)
         self.source = source
+        self.project = source.name
         self._is_current = False
 
     @verb

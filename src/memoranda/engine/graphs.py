@@ -688,6 +688,8 @@ class EveryGraph(Graph):
     The key of an entity has the name of its project.
     """
 
+    project = EVERY
+
     def __init__(self, session: PlaceVerbs, graphs: dict[str, Graph]):
         super().__init__(session)
         self._graphs = graphs

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 from memoranda.engine.contents import contents
 from memoranda.engine.engine import verb
+from memoranda.engine.person_entries import is_about_person
 from memoranda.engine.reading import ReadVerbs
 from memoranda.engine.review import (
     DELETE,
@@ -26,6 +27,7 @@ from memoranda.engine.suspicion import CLAIM, KEEP
 from memoranda.engine.telling import Telling, author
 from memoranda.errors import MemorandaError, NotFound
 from memoranda.index.rows import NoteInfo
+from memoranda.note.entry import DEFAULT_NAMESPACE
 from memoranda.note.model import CATEGORY_PROJECT, KV_PROJECT
 from memoranda.query import Query
 from memoranda.text.fence import cut
@@ -41,8 +43,6 @@ _USER_FOLDER = "user"
 _PERSON_TYPES = ("person", "user", "human")
 # The names by which agents call the person if they do not know the real name.
 _PERSON_NAMES = frozenset(("user", "default_user", "the_user", "me", "owner"))
-# Words in the key or namespace of an entry that is about the person.
-_PERSON_WORDS = frozenset((*PREFERENCES, *_PERSON_NAMES, "profile", "prefs"))
 # The most entries of the profile, so that a session is also told other things.
 _MOST_ENTRIES = 30
 # A value with more characters is not taken for a preference.
@@ -133,8 +133,7 @@ def _places(memory: ReadVerbs, limit: int) -> Iterator[tuple[str, Iterable[NoteI
     # The file of a value also has a header.
     max_bytes = 2 * _MOST_VALUE_CHARACTERS
     lasting_values = [info for info in values if info.expires is None and info.size < max_bytes]
-    yield "value", [info for info in lasting_values if _words_of_key(info) & _PERSON_WORDS]
-    yield "value", [info for info in lasting_values if _namespace(info) == "default"]
+    yield "value", _personal_entries(memory, lasting_values)
 
 
 def _memory_files(memory: ReadVerbs) -> list[NoteInfo]:
@@ -192,16 +191,14 @@ def _account() -> str:
         return ""
 
 
-def _namespace(info: NoteInfo) -> str:
-    """Return the namespace of an entry of the project `kv`."""
-    return str(info.header.get("namespace") or "default")
-
-
-def _words_of_key(info: NoteInfo) -> set[str]:
-    """Return the words in the namespace and the key of an entry, without case."""
-    text = f"{_namespace(info)} {info.title}".casefold()
-    with_blanks = "".join(char if char.isalnum() else " " for char in text)
-    return set(with_blanks.split())
+def _personal_entries(memory: ReadVerbs, infos: Sequence[NoteInfo]) -> list[NoteInfo]:
+    """Return those entries of the project `kv` that are about the person."""
+    personal: list[NoteInfo] = []
+    for info, value in zip(infos, contents(memory, infos), strict=True):
+        namespace = str(info.header.get("namespace") or DEFAULT_NAMESPACE)
+        if is_about_person(namespace, info.title, value):
+            personal.append(info)
+    return personal
 
 
 def _about(memory: ReadVerbs, info: NoteInfo, why: str, text: str) -> str:
@@ -211,6 +208,9 @@ def _about(memory: ReadVerbs, info: NoteInfo, why: str, text: str) -> str:
         observations (lines) with a preference. In other cases, it is the whole text.
     text: the text of the note.
     """
+    # A value says nothing without its key.
+    if info.project == KV_PROJECT and text.strip():
+        return f"{info.title}: {text}"
     if why != _LINES:
         return text
     lines = [

@@ -95,6 +95,12 @@ class Directory(ValueObject):
     total: int
 
 
+def _check_max_tokens(max_tokens: int | None) -> None:
+    """Raise InvalidInput for a number of tokens below 1. None is right: it means no such limit."""
+    if max_tokens is not None and max_tokens < 1:
+        raise InvalidInput(f"`max_tokens` must be at least 1; got {max_tokens}.")
+
+
 class ReadVerbs(ProjectList):
     """The verbs that read. They write nothing to disk except the counts of reads and uses."""
 
@@ -496,6 +502,7 @@ class ReadVerbs(ProjectList):
             hits go into the context of a model that did not ask for them.
         is_use: whether the notes found count as used.
         """
+        _check_max_tokens(max_tokens)
         self.engine.fresh()
         valid_query = self.query_of(query, valid=True)
         if vetted:
@@ -705,8 +712,7 @@ class ReadVerbs(ProjectList):
 
         Raises ProjectNotFound, and InvalidInput for a `max_tokens` below 1.
         """
-        if max_tokens is not None and max_tokens < 1:
-            raise InvalidInput(f"`max_tokens` must be at least 1; got {max_tokens}.")
+        _check_max_tokens(max_tokens)
         self.engine.fresh()
         room = (EVIDENCE_TOKENS if max_tokens is None else max_tokens) * CHARACTERS_PER_TOKEN
         filters = self._evidence_filters(projects, as_of)

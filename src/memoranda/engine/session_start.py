@@ -16,7 +16,7 @@ from memoranda.engine.review import ReviewVerbs
 from memoranda.engine.telling import Telling, author, claimed
 from memoranda.index.rows import NoteInfo, day_of
 from memoranda.index.told_notes import Mark, ToldNote, item_line
-from memoranda.note.model import CATEGORY_PROJECT, REMINDERS
+from memoranda.note.model import CATEGORY_PROJECT, KV_PROJECT, REMINDERS
 from memoranda.note.reminder import Reminder
 from memoranda.query import Query
 from memoranda.text.fence import CLOSE, OPEN, fenced
@@ -165,8 +165,9 @@ def told_note_of(
     if not passages:
         passages = [""]
     name = " ".join(flat(info.title).split())
-    # The title of a memory is its first line.
-    repeats_name = " ".join(passages).lstrip("# ").startswith(name)
+    # The title of a memory is its first line. A value needs its key, even if both begin alike.
+    beginning = f"{name}:" if info.project == KV_PROJECT else name
+    repeats_name = " ".join(passages).lstrip("# ").startswith(beginning)
     if info.project != CATEGORY_PROJECT and not repeats_name:
         passages[0] = f"{name}: {passages[0]}"
     all_marks = list(marks)

@@ -24,6 +24,7 @@ from memoranda.errors import (
     NotFound,
 )
 from memoranda.faces.arguments import Arguments, check
+from memoranda.faces.other_notes import count_sentence, newest_notes
 from memoranda.faces.reply import Reply, plain_error_reply
 from memoranda.faces.texts import text_file
 from memoranda.faces.tool import Prompt, Tool, Toolset
@@ -85,7 +86,9 @@ def toolset(
     with_notes: whether the server has the tools for notes, too.
     """
     commands = MemoryCommands(
-        create_existing=create_existing, view_max_characters=view_max_characters
+        create_existing=create_existing,
+        view_max_characters=view_max_characters,
+        with_notes=with_notes,
     )
     definition = _definition()
     create_effect = "overwritten" if create_existing == "overwrite" else "refused"
@@ -138,18 +141,37 @@ class MemoryCommands:
     view_max_characters: the characters of a file that `view` shows. 0 means all.
     folder: the folder of the project that is `/memories`, e.g. one for each end user. "" is the
         project itself.
+    with_notes: whether the caller has the tools for notes, too.
     """
 
     create_existing: str = "overwrite"
     view_max_characters: int = 0
     folder: str = ""
+    with_notes: bool = True
 
     def run(self, memory: MemorySession, arguments: Any) -> Reply:
         """Carry out one command. Every MemorandaError becomes an error reply."""
         try:
-            return Reply(self._answer(memory, arguments))
+            reply = Reply(self._answer(memory, arguments))
+            # A call without an error has these arguments.
+            if arguments["command"] == "view" and not _path_below_root(arguments["path"]):
+                reply.hint = self._other_notes_hint(memory)
         except MemorandaError as error:
             return plain_error_reply(error)
+        return reply
+
+    def _other_notes_hint(self, memory: MemorySession) -> str:
+        """Return how many notes are not below /memories, and how to see them. "" if there are none.
+
+        A caller who has no tool to read them is told the newest ones.
+        """
+        sentence = count_sentence(memory, PROJECT, _ROOT)
+        if not sentence:
+            return ""
+        if self.with_notes:
+            return f"{sentence} search_notes finds them, and read_note shows one."
+        lines = [note.line for note in newest_notes(memory, PROJECT)]
+        return "\n".join([f"{sentence} The newest:", *lines])
 
     def _answer(self, memory: MemorySession, arguments: Any) -> str:
         """Carry out one command, and return the text of the reply. Raises MemorandaError."""

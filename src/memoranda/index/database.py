@@ -19,7 +19,7 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from memoranda.clock import waits_at_most
 from memoranda.errors import Busy, StorageError
-from memoranda.sources.files import closed_on_error, reason
+from memoranda.sources.files import closed_on_error, disk_state, reason
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -447,9 +447,17 @@ def is_corrupt(error: sqlite3.Error) -> bool:
     return str(error).startswith(("no such table", "no such column", "vtable constructor failed"))
 
 
-def explain(error: sqlite3.Error) -> str:
-    """Return the reason for an SQLite error in words for people."""
+def explain(error: sqlite3.Error, folder: Path) -> str:
+    """Return the reason for an SQLite error in words for people.
+
+    folder: the folder of the index.
+    """
     text = str(error)
+    if "locked" not in text:
+        # SQLite calls a database read-only if it cannot make a file beside it.
+        state = disk_state(folder)
+        if state:
+            return state
     if "full" in text:
         return "the disk is full"
     if "readonly" in text or "read-only" in text:

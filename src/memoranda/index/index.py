@@ -22,6 +22,8 @@ from memoranda.query import Query
 from memoranda.sources.base import Stamp, Values
 
 if TYPE_CHECKING:
+    import sqlite3
+
     from memoranda.index.entity_queries import EntityQueries
     from memoranda.index.link_queries import LinkQueries
     from memoranda.index.rows import Hit, Hits, NoteInfo, SmartResult
@@ -41,12 +43,15 @@ class Index(Database):
     """
 
     is_corrupt = staticmethod(database.is_corrupt)
-    explain = staticmethod(database.explain)
 
     def __init__(self, path: Path, lock: AbstractContextManager[object] | None = None):
         super().__init__(path, lock)
         self.notes = NoteQueries(self)
         self.entries = EntryQueries(self)
+
+    def explain(self, error: sqlite3.Error) -> str:
+        """Return the reason for an SQLite error in words for people."""
+        return database.explain(error, self.path.parent)
 
     @cached_property
     def links(self) -> LinkQueries:

@@ -13,6 +13,7 @@ from urllib.parse import quote
 from memoranda.errors import StorageError
 from memoranda.ledger.change import FIRST_OF_MACHINE
 from memoranda.ledger.reads import ReadRow, add_reads
+from memoranda.sources.files import disk_state
 
 
 @contextmanager
@@ -23,7 +24,7 @@ def _open(path: Path, mode: str) -> Iterator[sqlite3.Connection]:
         with closing(sqlite3.connect(name, uri=True, isolation_level=None)) as connection:
             yield connection
     except sqlite3.Error as error:
-        raise StorageError(path.name, str(error)) from None
+        raise StorageError(path.name, disk_state(path.parent) or str(error)) from None
 
 
 def copy_ledger(source: Path, target: Path) -> None:

@@ -16,7 +16,7 @@ from typing import Any
 from urllib.parse import quote
 
 from memoranda.errors import StorageError
-from memoranda.sources.files import check_own, closed_on_error, make_private
+from memoranda.sources.files import check_own, closed_on_error, disk_state, make_private
 
 SCHEMA = Path(__file__).with_name("schema.sql")
 # Raised with every change of schema.sql.
@@ -34,6 +34,14 @@ _REASONS = {
     sqlite3.SQLITE_IOERR: "the disk reported an input/output error",
     sqlite3.SQLITE_BUSY: "another process is writing it",
 }
+# Of these codes, the state of the disk says the reason better. An error without a code of its own is
+# that of a table that could not be made.
+_DISK_CODES = (
+    sqlite3.SQLITE_READONLY,
+    sqlite3.SQLITE_CANTOPEN,
+    sqlite3.SQLITE_IOERR,
+    sqlite3.SQLITE_ERROR,
+)
 DAMAGED = "ledger.db.damaged"
 """The beginning of the name of a damaged file that was set aside."""
 CHECK = "pragma quick_check(100)"
@@ -192,7 +200,10 @@ class LedgerDatabase:
         """
         code = code_of(error)
         if code not in _NOT_A_LEDGER:
-            return LedgerRefused(_REASONS.get(code, str(error)))
+            why = _REASONS.get(code, str(error))
+            if code in _DISK_CODES:
+                why = disk_state(self.path.parent) or why
+            return LedgerRefused(why)
         self._reopen_damaged()
         return LedgerRefused("it was damaged and begins again; repeat the call")
 

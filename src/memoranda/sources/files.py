@@ -61,6 +61,22 @@ def reason(error: OSError) -> str:
     return _REASONS.get(error.errno or 0, (error.strerror or "the disk refused").lower())
 
 
+def disk_state(path: Path) -> str:
+    """Return why nothing can be written on the disk of `path`, in words. "" if something can.
+
+    SQLite reports a full disk like missing rights if it cannot make a file beside its database.
+    """
+    try:
+        disk = os.statvfs(path)
+    except (OSError, AttributeError):
+        return ""
+    if disk.f_flag & os.ST_RDONLY:
+        return _REASONS[errno.EROFS]
+    if disk.f_blocks and not disk.f_bavail:
+        return _REASONS[errno.ENOSPC]
+    return ""
+
+
 @contextmanager
 def storing(path: str) -> Iterator[None]:
     """Turn an OSError in the block into a StorageError about `path`."""

@@ -18,10 +18,13 @@ _SHARE = lazy_pattern(r"\\\\[^\\/]+[\\/]")
 def user_path(path: str | os.PathLike[str]) -> Path:
     """Return the path with `~` expanded: `~/notes` → `/home/ada/notes`.
 
-    Raises InvalidInput for a Windows path on another system, and for `~` if the home folder is
-    unknown.
+    Raises InvalidInput for an empty text, for a Windows path on another system, and for `~` if the
+    home folder is unknown.
     """
     text = os.fspath(path)
+    # Python takes it for the working folder, but it comes from a variable that is not set.
+    if not text:
+        raise InvalidInput("The path is an empty text. Name a file or a folder.")
     if os.name == "posix":
         _refuse_windows_path(text)
     expanded = os.path.expanduser(text)

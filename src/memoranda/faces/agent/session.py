@@ -15,15 +15,17 @@ from typing import TYPE_CHECKING, Any
 
 from memoranda import documents
 from memoranda.clock import stamp
+from memoranda.documents.wording import row_text
 from memoranda.engine import overview, session_of
 from memoranda.engine.contents import content_of, home_path
 from memoranda.engine.contested import led
 from memoranda.errors import Ambiguous, InvalidInput, NotFound
 from memoranda.faces import registry as registry_of
 from memoranda.faces.arguments import Arguments
+from memoranda.faces.bank.templates import list_without_templates
 from memoranda.faces.reply import Reply, refused
 from memoranda.faces.tool import Hooks, Registry, Subscription, function_of
-from memoranda.note.model import CATEGORY_PROJECT, MEMORY_PROJECTS, Draft
+from memoranda.note.model import CATEGORY_PROJECT, MEMORY_PROJECTS, TRACE_PROJECT, Draft
 from memoranda.note.names import Looseness
 from memoranda.query import day, memory_query
 
@@ -155,7 +157,7 @@ def _notes_for_context(memory: MemorySession, query: str) -> list[NoteInfo]:
     confirmed it, the owner's note stays in the context, before the agent's note.
     """
     # The search leaves out superseded notes, except the owner's notes of this kind.
-    filters = memory_query().replace(upheld=memory.upheld_rows())
+    filters = memory_query().replace(projects=_shown_projects(memory), upheld=memory.upheld_rows())
     try:
         result = memory.smart_search(query, _FIRST_HITS, filters, use=False)
         has_more_hits = result.total > len(result.best)
@@ -195,7 +197,7 @@ def _context_of(memory: MemorySession, notes: Sequence[NoteInfo]) -> str:
             text += "\n"
         if remarks:
             text += f"[{', '.join(remarks)}] "
-        text += content_of(memory, note)
+        text += row_text(note, content_of(memory, note))
         shown_notes.append(note)
     memory.note_use(shown_notes)
     return text[:room]
@@ -406,7 +408,9 @@ def memory_delete(memory: MemorySession, arguments: Arguments) -> Reply:
 
 def memory_list(memory: MemorySession, arguments: Arguments) -> Reply:
     """List the memories that pass the filters."""
-    infos, _ = memory.list(_query(memory, arguments), limit=min(arguments["limit"], _MAX_LIMIT))
+    query = _query(memory, arguments).replace(projects=None)
+    limit = min(arguments["limit"], _MAX_LIMIT)
+    infos = list_without_templates(memory, query, limit=limit).infos
     return _success_reply(documents.notes(memory, infos).rows, count=len(infos))
 
 
@@ -438,7 +442,7 @@ def _scored_document(memory: MemorySession, hit: ScoredMemory) -> dict[str, Any]
     preview = content
     if len(content) > _PREVIEW_CHARACTERS:
         preview = content[:_PREVIEW_CHARACTERS] + "..."
-    return {
+    document = {
         "id": info.id,
         "phase": info.phase,
         "category": info.category,
@@ -450,6 +454,9 @@ def _scored_document(memory: MemorySession, hit: ScoredMemory) -> dict[str, Any]
         "matched_tokens": hit.matched,
         "preview": preview,
     }
+    if info.project not in MEMORY_PROJECTS:
+        document |= documents.names(info)
+    return document
 
 
 def memory_smart_search(memory: MemorySession, arguments: Arguments) -> Reply:
@@ -475,4 +482,11 @@ def _query(memory: MemorySession, arguments: Arguments) -> Query:
     """Return the query for the filters in the arguments of a tool."""
     filters = {name: arguments.get(name) for name in ("phase", "category", "scope", "source")}
     as_of = memory.as_of(arguments["as_of"]) if "as_of" in arguments else None
-    return memory_query(**filters, tags=arguments.get("tags", ())).replace(as_of=as_of)
+    query = memory_query(**filters, tags=arguments.get("tags", ()))
+    return query.replace(projects=_shown_projects(memory), as_of=as_of)
+
+
+def _shown_projects(memory: MemorySession) -> tuple[str, ...]:
+    """Return the names of all projects that the caller may use, except the traces of sessions."""
+    names = [project.name for project in memory.projects]
+    return tuple(name for name in names if name != TRACE_PROJECT)

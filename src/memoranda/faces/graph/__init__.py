@@ -126,17 +126,20 @@ class _GraphFace:
         name: the name of the tool in the file of declarations.
         only_reads: whether the tool changes nothing.
         """
-        from memoranda.faces.graph import entity_tools
+        from memoranda.faces.graph import entity_tools, other_notes
 
         indent = None if self.like is None else _INDENT_OF_PRESETS
         form = entity_tools.Form(indent, self.reply_chars)
         run_tool: Callable[..., Reply] = function_of(name, entity_tools)
         try:
             graph = self._graph(memory, arguments.get("project", GRAPH_PROJECT))
-            if only_reads:
-                # `at_once` reads one state of the graph, and not half of another caller's change.
-                return graph.at_once(lambda: run_tool(graph, arguments, form))
-            return run_tool(graph, arguments, form)
+            if not only_reads:
+                return run_tool(graph, arguments, form)
+            # `at_once` reads one state of the graph, and not half of another caller's change.
+            reply = graph.at_once(lambda: run_tool(graph, arguments, form))
+            if form.teaches:
+                other_notes.add_hint(name, memory, graph, arguments, reply)
+            return reply
         except MemorandaError as error:
             return _refuse(error)
 

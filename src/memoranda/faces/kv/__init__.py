@@ -69,10 +69,10 @@ def _run(
     open_entries: returns a caller's entries. None means that entries are notes.
     """
     from memoranda.engine.entries import NoteEntries
-    from memoranda.faces.kv.entry_tools import answer
+    from memoranda.faces.kv.entry_tools import Store, answer
 
     entries = NoteEntries(memory) if open_entries is None else open_entries(memory)
-    return answer(name, entries, arguments)
+    return answer(name, Store(entries, memory), arguments)
 
 
 def _refuse(error: InvalidInput) -> Reply:

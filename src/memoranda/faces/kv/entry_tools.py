@@ -9,7 +9,7 @@ import json
 import sys
 from collections.abc import Mapping
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from memoranda import documents
 from memoranda.clock import milliseconds, seconds
@@ -18,10 +18,15 @@ from memoranda.documents.listed import Listed
 from memoranda.engine.entries import Entries, EntryError
 from memoranda.errors import Advice, MemorandaError, ProjectOutOfReach
 from memoranda.faces.arguments import Arguments, has_surrogate
+from memoranda.faces.other_notes import counts_elsewhere, notes_matching
 from memoranda.faces.reply import Reply
 from memoranda.faces.tool import function_of
 from memoranda.note.entry import DEFAULT_NAMESPACE
+from memoranda.note.model import KV_PROJECT
 from memoranda.text.unicode import flat
+
+if TYPE_CHECKING:
+    from memoranda.engine import MemorySession
 
 LIMIT = 25_000
 """A reply has at most this many characters."""
@@ -51,12 +56,19 @@ class KvRefused(MemorandaError):
     code = "invalid"
 
 
-def answer(tool: str, entries: Entries, arguments: Arguments) -> Reply:
+class Store(NamedTuple):
+    """The entries of a caller, and the memory that has the caller's other notes."""
+
+    entries: Entries
+    memory: MemorySession
+
+
+def answer(tool: str, store: Store, arguments: Arguments) -> Reply:
     """Run `tool` with arguments of the right types, and return its reply, also for errors."""
     form = arguments["format"]
     try:
         run = function_of(tool, sys.modules[__name__])
-        return Reply(run(entries, arguments, form))
+        return Reply(run(store, arguments, form))
     except (KvRefused, EntryError, ProjectOutOfReach) as error:
         return _error_reply(str(error), form, error.advice)
     except MemorandaError as error:
@@ -75,7 +87,7 @@ def _error_reply(message: str, form: str, advice: Advice | None) -> Reply:
     return Reply(text, is_error=True, advice=advice, message=message)
 
 
-def memory_remember(entries: Entries, arguments: Arguments, form: str) -> str:
+def memory_remember(store: Store, arguments: Arguments, form: str) -> str:
     """Store a value under a key.
 
     form: the form of the reply, `json` or `markdown`.
@@ -87,7 +99,7 @@ def memory_remember(entries: Entries, arguments: Arguments, form: str) -> str:
     # For an empty value, `checked_arguments` raises the error, whatever the time to live is.
     if value:
         ttl = _non_negative(arguments, "ttl_seconds")
-    entry = entries.put(*checked_arguments(namespace, key, value, ttl))
+    entry = store.entries.put(*checked_arguments(namespace, key, value, ttl))
     fields: dict[str, Any] = {
         "message": f"Stored '{key}' in namespace '{namespace}'",
         "key": key,
@@ -117,7 +129,7 @@ def checked_arguments(namespace: str, key: str, value: str, ttl: int) -> tuple[s
     return namespace, key, value, ttl
 
 
-def memory_recall(entries: Entries, arguments: Arguments, form: str) -> str:
+def memory_recall(store: Store, arguments: Arguments, form: str) -> str:
     """Show the value of a key. A long value is cut; `offset` continues it.
 
     form: the form of the reply, `json` or `markdown`.
@@ -125,12 +137,12 @@ def memory_recall(entries: Entries, arguments: Arguments, form: str) -> str:
     key = _key(arguments)
     namespace = _namespace(arguments)
     offset = _non_negative(arguments, "offset")
-    entry = entries.get(namespace, key)
+    entry = store.entries.get(namespace, key)
     if offset and offset >= len(entry.value):
         raise KvRefused(
             f"offset {offset} is past the end of the value ({len(entry.value)} characters)"
         )
-    entry = entries.count(entry)
+    entry = store.entries.count(entry)
     # The key comes before the namespace in this reply.
     fields = {"key": key, **documents.entry(entry)}
     text_with_part = partial(_recalled_text, fields, entry.value, offset, form)
@@ -170,19 +182,19 @@ def _recalled_text(
     return _text_of(part, form)
 
 
-def memory_forget(entries: Entries, arguments: Arguments, form: str) -> str:
+def memory_forget(store: Store, arguments: Arguments, form: str) -> str:
     """Delete a key.
 
     form: the form of the reply, `json` or `markdown`.
     """
     key = _key(arguments)
     namespace = _namespace(arguments)
-    entries.remove(namespace, key)
+    store.entries.remove(namespace, key)
     message = f"Deleted '{key}' from namespace '{namespace}'"
     return _success_text({"message": message, "key": key, "namespace": namespace}, form)
 
 
-def memory_search(entries: Entries, arguments: Arguments, form: str) -> str:
+def memory_search(store: Store, arguments: Arguments, form: str) -> str:
     """Find entries with the words of a query.
 
     form: the form of the reply, `json` or `markdown`.
@@ -195,7 +207,9 @@ def memory_search(entries: Entries, arguments: Arguments, form: str) -> str:
     offset = _non_negative(arguments, "offset")
     # Without a namespace, all of them are searched.
     namespace = _namespace(arguments) if "namespace" in arguments else None
-    matching_entries, total = entries.search(query, namespace, min(limit, _MAX_RESULTS), offset)
+    matching_entries, total = store.entries.search(
+        query, namespace, min(limit, _MAX_RESULTS), offset
+    )
     results = []
     for entry in matching_entries:
         document = documents.entry(entry)
@@ -206,18 +220,33 @@ def memory_search(entries: Entries, arguments: Arguments, form: str) -> str:
         "total_matches": total,
         "returned": len(results),
     }
+    more_fields: Fields = {}
     if namespace is None:
-        fields |= _unreadable_field(entries)
-    return _list_reply(fields, "results", Listed(results, total), offset, form)
+        fields |= _unreadable_field(store.entries)
+        is_last_page = offset + len(results) >= total
+        if is_last_page:
+            more_fields = _other_notes_field(store.memory, query, takes_any_word=not total)
+    return _list_reply(fields, "results", Listed(results, total), offset, form, more_fields)
 
 
-def memory_list_namespaces(entries: Entries, arguments: Arguments, form: str) -> str:
+def _other_notes_field(memory: MemorySession, query: str, *, takes_any_word: bool) -> Fields:
+    """Return a field with the notes of other projects that match a query. Empty if none match.
+
+    takes_any_word: whether a note with only some of the words will do.
+    """
+    notes = notes_matching(memory, KV_PROJECT, query, takes_any_word=takes_any_word)
+    if notes:
+        return {"other_notes": [note._asdict() for note in notes]}
+    return {}
+
+
+def memory_list_namespaces(store: Store, arguments: Arguments, form: str) -> str:
     """List the namespaces with their numbers of entries.
 
     form: the form of the reply, `json` or `markdown`.
     """
     offset = _non_negative(arguments, "offset")
-    tallies = entries.namespaces()
+    tallies = store.entries.namespaces()
     items = []
     for tally in tallies[offset:]:
         items.append(
@@ -229,8 +258,13 @@ def memory_list_namespaces(entries: Entries, arguments: Arguments, form: str) ->
             }
         )
     listed = Listed(items, len(tallies))
-    fields = {"namespace_count": len(tallies), **_unreadable_field(entries)}
-    return _list_reply(fields, "namespaces", listed, offset, form)
+    fields = {"namespace_count": len(tallies), **_unreadable_field(store.entries)}
+    more_fields: Fields = {}
+    counts = counts_elsewhere(store.memory, KV_PROJECT)
+    if counts:
+        rows = [{"project": project, "notes": count} for project, count in counts.items()]
+        more_fields = {"other_projects": rows}
+    return _list_reply(fields, "namespaces", listed, offset, form, more_fields)
 
 
 def _unreadable_field(entries: Entries) -> Fields:
@@ -240,7 +274,7 @@ def _unreadable_field(entries: Entries) -> Fields:
     return {}
 
 
-def memory_clear_namespace(entries: Entries, arguments: Arguments, form: str) -> str:
+def memory_clear_namespace(store: Store, arguments: Arguments, form: str) -> str:
     """Delete all entries of a namespace.
 
     form: the form of the reply, `json` or `markdown`.
@@ -248,17 +282,17 @@ def memory_clear_namespace(entries: Entries, arguments: Arguments, form: str) ->
     if not arguments["namespace"].strip():
         raise KvRefused("Namespace must not be empty")
     namespace = _namespace(arguments)
-    count = entries.clear(namespace)
+    count = store.entries.clear(namespace)
     message = f"Cleared {count} entries from namespace '{namespace}'"
     return _success_text({"message": message, "namespace": namespace, "deleted_count": count}, form)
 
 
-def memory_stats(entries: Entries, arguments: Arguments, form: str) -> str:
+def memory_stats(store: Store, arguments: Arguments, form: str) -> str:
     """Show the numbers and the size of all entries.
 
     form: the form of the reply, `json` or `markdown`.
     """
-    totals = entries.stats()
+    totals = store.entries.stats()
     fields = {
         "total_entries": totals.entries,
         "total_size_bytes": totals.size,
@@ -269,7 +303,7 @@ def memory_stats(entries: Entries, arguments: Arguments, form: str) -> str:
         "storage_path": totals.place,
         "free_tier_limit": 1000,
         "pro_tier_limit": "unlimited",
-        **_unreadable_field(entries),
+        **_unreadable_field(store.entries),
     }
     return _success_text(fields, form)
 
@@ -372,7 +406,9 @@ def _cut_value(value: Any, most_characters: int) -> Any:
     return value[: most_characters - _MARK_CHARACTERS] + _MARK.format(most_characters)
 
 
-def _list_reply(fields: Fields, name: str, listed: Listed, offset: int, form: str) -> str:
+def _list_reply(
+    fields: Fields, name: str, listed: Listed, offset: int, form: str, more_fields: Fields
+) -> str:
     """Reply with as many whole items of a list as fit, and the offset of the next ones.
 
     fields: other fields of the reply. A field `returned` is set to the number of items.
@@ -380,6 +416,7 @@ def _list_reply(fields: Fields, name: str, listed: Listed, offset: int, form: st
     listed: the items of the list.
     offset: how many items come before them.
     form: the form of the reply, `json` or `markdown`.
+    more_fields: fields that follow the last item.
     """
 
     def text_with(part: Listed) -> str:
@@ -391,6 +428,8 @@ def _list_reply(fields: Fields, name: str, listed: Listed, offset: int, form: st
         if part.next is not None:
             # Further items follow.
             reply |= {"truncated": True, "next_offset": part.next}
+        else:
+            reply |= more_fields
         return _text_of(reply, form)
 
     # A reply must have at least one item, or the next call would have the same offset. So an item

@@ -41,6 +41,7 @@ from memoranda.errors import (
     project_title,
 )
 from memoranda.faces.arguments import Arguments
+from memoranda.faces.bank.templates import list_without_templates
 from memoranda.faces.notes import replies
 from memoranda.faces.notes.replies import Page, whole
 from memoranda.faces.reply import Reply
@@ -513,7 +514,9 @@ def recent_activity(memory: MemorySession, args: Arguments) -> Reply:
         where = f" in {project_title(project)}"
     since = memory.since(frame)
     query = Query(projects=projects, after=since)
-    infos, total = memory.list(query, limit=page.size, offset=page.offset)
+    activity = list_without_templates(memory, query, limit=page.size, offset=page.offset)
+    infos = activity.infos
+    total = activity.total
 
     # The page is cut to the size of a reply, in data and text alike.
     zone = memory.settings.zone
@@ -526,6 +529,8 @@ def recent_activity(memory: MemorySession, args: Arguments) -> Reply:
 
     head = f"# Changed since {minute(since, zone)}{where}: {plural(total, 'note')}"
     hint = "" if total else "Try a longer timeframe, e.g. 30d, or search_notes."
+    if activity.hidden:
+        hint = f'Not shown: {activity.hidden} (project="banks").'
     data = {
         "results": listed.rows,
         "timeframe": frame,

@@ -1,0 +1,142 @@
+"""Notes that are in no list of a toolset, because another interface stored them.
+
+The tools of the graph, of keys and values and of /memories each show one project. A caller who
+lists or searches there is also told of the other notes of the home, in the form of its interface.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from memoranda.errors import MemorandaError
+from memoranda.note.model import TRACE_PROJECT
+from memoranda.note.names import Looseness
+from memoranda.query import Query
+from memoranda.text.fence import cut, without_marks
+from memoranda.text.unicode import flat
+
+if TYPE_CHECKING:
+    from memoranda.engine import MemorySession
+    from memoranda.index.rows import NoteInfo
+
+MOST_NOTES = 5
+"""At most this many other notes are told with a reply."""
+# The newest notes of other projects are looked for among this many notes.
+_MOST_READ_NOTES = 200
+_MAX_TITLE_CHARACTERS = 80
+_MAX_TEXT_CHARACTERS = 200
+
+
+class OtherNote(NamedTuple):
+    """A note of another project.
+
+    project: the name of the project.
+    title: the title of the note.
+    text: a part of its text, as one line.
+    """
+
+    project: str
+    title: str
+    text: str
+
+    @property
+    def line(self) -> str:
+        """Return the note as one line: `- "Tides" in project notes: High at noon`."""
+        return f'- "{self.title}" in project {self.project}: {self.text}'
+
+
+def _other_projects(memory: MemorySession, project: str) -> tuple[str, ...]:
+    """Return the names of the projects that the caller may use, except one and the traces."""
+    names = [other.name for other in memory.projects]
+    return tuple(name for name in names if name not in (project, TRACE_PROJECT))
+
+
+def counts_elsewhere(memory: MemorySession, project: str) -> dict[str, int]:
+    """Return how many notes each project has, except those without notes.
+
+    project: the project to leave out.
+    """
+    counts = memory.stats().projects
+    names = _other_projects(memory, project)
+    return {name: counts[name] for name in names if counts.get(name)}
+
+
+def count_sentence(memory: MemorySession, project: str, place: str) -> str:
+    """Return `The memory also has 12 notes outside the graph: notes 9, kv 3.`
+
+    "" if it has no other notes.
+
+    project: the project to leave out.
+    place: the words for it, such as `the graph`.
+    """
+    counts = counts_elsewhere(memory, project)
+    if not counts:
+        return ""
+    total = sum(counts.values())
+    noun = "note" if total == 1 else "notes"
+    parts = ", ".join(f"{flat(name)} {count}" for name, count in counts.items())
+    return f"The memory also has {total} {noun} outside {place}: {parts}."
+
+
+def notes_matching(
+    memory: MemorySession, project: str, text: str, *, takes_any_word: bool
+) -> list[OtherNote]:
+    """Return the notes of other projects that match a text best.
+
+    Notes that are archived, no longer valid or held back as suspicious are left out.
+
+    project: the project to leave out.
+    text: the words to look for. A blank text matches nothing.
+    takes_any_word: whether a note with only some of the words will do.
+    """
+    # Most homes with only one interface end here, before a search.
+    if not text.strip() or not counts_elsewhere(memory, project):
+        return []
+    projects = _other_projects(memory, project)
+    query = Query(text=text, projects=projects, archived=False)
+    hits = memory.search(query, limit=MOST_NOTES, vetted=True, is_use=False)
+    if hits.relaxed and not takes_any_word:
+        return []
+    notes: list[OtherNote] = []
+    for hit in hits:
+        notes.append(_other_note(hit.note, hit.passage))
+    return notes
+
+
+def newest_notes(memory: MemorySession, project: str) -> list[OtherNote]:
+    """Return the notes of other projects that were changed last.
+
+    project: the project to leave out.
+    """
+    from memoranda.engine.contents import contents
+    from memoranda.faces.bank.templates import list_without_templates
+
+    # Most of the newest notes may be of the project that is left out.
+    listed = list_without_templates(memory, Query(valid_at=memory.clock()), limit=_MOST_READ_NOTES)
+    others = [info for info in listed.infos if info.project != project]
+    shown_infos = [info for info in others if not memory.is_held_back(info)][:MOST_NOTES]
+    texts = contents(memory, shown_infos)
+    return [_other_note(info, text) for info, text in zip(shown_infos, texts, strict=True)]
+
+
+def note_named(memory: MemorySession, project: str, name: str) -> OtherNote | None:
+    """Return the note of another project that has a name. None if no or several notes have it.
+
+    project: the project to leave out.
+    name: a title, an address or an id.
+    """
+    try:
+        info = memory.find(name, looseness=Looseness.CASE)
+    except MemorandaError:
+        return None
+    is_elsewhere = info.project in _other_projects(memory, project)
+    if is_elsewhere and not memory.is_held_back(info):
+        return _other_note(info, "")
+    return None
+
+
+def _other_note(info: NoteInfo, text: str) -> OtherNote:
+    """Return a note in the form that replies have, without marks that could end our own."""
+    title = cut(info.title, _MAX_TITLE_CHARACTERS)
+    one_line = " ".join(text[:_MAX_TEXT_CHARACTERS].split())
+    return OtherNote(info.project, without_marks(flat(title)), without_marks(flat(one_line)))

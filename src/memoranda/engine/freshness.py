@@ -17,6 +17,7 @@ import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import AbstractContextManager, suppress
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
@@ -142,6 +143,22 @@ UTF16 = with_code(
 )
 
 
+@dataclass
+class _LateSweep:
+    """How far the sweep of a late project has got.
+
+    comparison: has the stamps of the notes seen so far, on disk and in the index.
+    removed: the stamps of the notes that only the index has, by path.
+    waiting_folders: the folders that are still to be compared, at first the project itself.
+    unreadable_folders: the folders that could not be listed.
+    """
+
+    comparison: Comparison
+    removed: dict[str, bytes] = field(default_factory=dict)
+    waiting_folders: list[str] = field(default_factory=lambda: [""])
+    unreadable_folders: list[str] = field(default_factory=list)
+
+
 class Freshness:
     """Finds the changes on disk that the index lacks. The caller must hold the engine's guard.
 
@@ -160,7 +177,7 @@ class Freshness:
     # The watch, None while there is none. `_wants_watch` says whether to open one.
     _watch: Watch | None = None
     # The number of the opening of the index (`Index.openings`) that was last brought up to date.
-    _openings = 0
+    _known_opening = 0
     # When the last complete update began (time.monotonic). 0 means that it failed, or that `forget`
     # was called, so the next update must look at the disk.
     _looked = 0.0
@@ -272,7 +289,7 @@ class Freshness:
     def has_this_index(self) -> bool:
         """Whether the index is the one that was last brought up to date. It is pinned."""
         self._index.pin()
-        return self._index.openings == self._openings
+        return not self._is_index_replaced()
 
     def has_seen(self, moment: float) -> bool:
         """Whether the index was completely brought up to date after a moment (time.monotonic)."""
@@ -295,10 +312,9 @@ class Freshness:
 
         result = Result()
         begun_at = time.monotonic()
+        opening_before = self._known_opening
         # If this update fails, the next one must look at the disk.
         self._looked = 0.0
-        # The index is opened again if another process replaced it
-        openings_before = self._openings
         whole = whole or self._must_be_whole
         # This call waits for the late projects. So their sweeps in small pieces end here, and these
         # projects are swept at once, as all others are.
@@ -307,24 +323,33 @@ class Freshness:
         daemon_seconds = _DAEMON_SECONDS_LOCKED if is_locked else _DAEMON_SECONDS
         try:
             self._update(result, progress, daemon_seconds, whole)
-            if self._index.openings != self._openings:
+            if self._is_index_replaced():
                 # Another thread opened another index while this one read a large file.
                 self._index.try_later()
                 self._update(result, progress, daemon_seconds, whole)
-            self._must_be_whole = False
         except BaseException:
-            if self.late:
-                self.close()
-            # The watch reports each change only once, so the next update has to sweep.
-            self._pending = set(self.sources)
+            # The watch reports each change only once, so its reports for this update are lost.
+            self._let_all_be_swept()
             raise
-        is_other_index = self._index.openings != openings_before
-        if is_other_index:
-            # This update filled a new index, which may have taken long.
+        has_filled_new_index = self._index.openings != opening_before
+        if has_filled_new_index:
+            # This update filled a new index, which may have taken long. So a stand-in for an index
+            # that cannot be used is kept for some more seconds.
             self._index.try_later()
+        self._must_be_whole = False
         self._looked = begun_at
         self.behind = ""
         return result
+
+    def _is_index_replaced(self) -> bool:
+        """Whether another index was opened since the last update, so that nothing is known of it."""
+        return self._index.openings != self._known_opening
+
+    def _let_all_be_swept(self) -> None:
+        """Make the next update compare all projects with the disk, and begin late sweeps again."""
+        self._pending = set(self.sources)
+        if self.late:
+            self.close()
 
     def _update(
         self, result: Result, progress: Progress | None, daemon_seconds: float, whole: bool
@@ -397,7 +422,7 @@ class Freshness:
         The reasons are a new index, a replaced folder, and new rules about files to skip. Before a
         sweep, the index gets the passages that an ended process left out.
         """
-        if self._index.openings != self._openings:
+        if self._is_index_replaced():
             self._begin_with_this_index()
         if self._has_another_root():
             self.close()
@@ -409,10 +434,8 @@ class Freshness:
 
     def _begin_with_this_index(self) -> None:
         """Prepare a sweep of all projects, because another process has replaced the index."""
-        self._openings = self._index.openings
-        self._pending = set(self.sources)
-        if self.late:
-            self.close()
+        self._known_opening = self._index.openings
+        self._let_all_be_swept()
         self._load_skipped()
 
     def _has_another_root(self) -> bool:
@@ -675,7 +698,7 @@ class Freshness:
         index.pin()
         try:
             # If another process replaced the index, the next update begins the sweeps again.
-            while self.late and index.openings == self._openings:
+            while self.late and not self._is_index_replaced():
                 name = next(iter(self.late))
                 is_swept = self._continue_sweep(name, end)
                 if not is_swept:
@@ -724,15 +747,11 @@ class Freshness:
         """
         from memoranda.index import sync
 
-        comparison = sync.Comparison()
-        removed: dict[str, bytes] = {}
-        unreadable_folders: list[str] = []
-        waiting_folders = [""]
-
         # First, collect the differences of all folders. If they were applied folder by folder, a
         # file that moved to another folder would look like a removed note and a new note.
-        while waiting_folders:
-            folder = waiting_folders.pop()
+        sweep = _LateSweep(sync.Comparison())
+        while sweep.waiting_folders:
+            folder = sweep.waiting_folders.pop()
             # Each folder is watched before it is listed, so that no change is missed.
             try:
                 watch.add(source.name, source.root, folder)
@@ -741,61 +760,48 @@ class Freshness:
                 self.close()
                 self._wants_watch = False
                 return
-            subfolders: list[str] = []
-            unreadable: list[str] = []
-            yield from self._compare_folder(
-                source, folder, comparison, removed, subfolders, unreadable
-            )
-            waiting_folders += subfolders
-            unreadable_folders += unreadable
+            yield from self._compare_folder(source, folder, sweep)
 
         # Then apply the differences in small parts.
-        changes = comparison.end(removed, unreadable=())
+        changes = sweep.comparison.end(sweep.removed, unreadable=())
         yield
         for start in range(0, len(changes), _APPLIED_CHANGES):
             piece = changes[start : start + _APPLIED_CHANGES]
             while not self._try_to_apply(source, piece):
                 yield
             yield
-        if unreadable_folders:
-            self._troubles[source.name] = _unreadable(source.name, unreadable_folders)
+        if sweep.unreadable_folders:
+            self._troubles[source.name] = _unreadable(source.name, sweep.unreadable_folders)
         else:
             self._forget_lost_files(source)
 
     def _compare_folder(
-        self,
-        source: FolderSource,
-        folder: str,
-        comparison: Comparison,
-        removed: dict[str, bytes],
-        subfolders: list[str],
-        unreadable: list[str],
+        self, source: FolderSource, folder: str, sweep: _LateSweep
     ) -> Iterator[None]:
         """Compare the notes directly in one folder of a late project with the index. Yields often.
 
-        comparison: gets the stamps of the notes that the folder has, on disk and in the index.
-        removed: gets the stamps of those notes that only the index has, by path.
-        subfolders: gets the folders in the folder.
-        unreadable: gets the folder, if it cannot be read.
+        sweep: gets the differences, and the folders in this folder.
         """
         notes = self._index.notes
         name = source.name
         listing = Listing()
+        subfolders: list[str] = []
         known_paths: set[str] = set()
         for _ in source.portions(folder, listing, subfolders, _LISTED_FILES):
             known_stamps = notes.stamps_of(name, listing.stamps)
             known_paths.update(known_stamps)
-            comparison.look(known_stamps, listing.stamps)
+            sweep.comparison.look(known_stamps, listing.stamps)
             # A large folder is never in memory as a whole.
             listing.stamps.clear()
             yield
         self._shared.setdefault(name, set()).update(listing.shared)
-        unreadable += listing.unreadable
+        sweep.waiting_folders += subfolders
+        sweep.unreadable_folders += listing.unreadable
         # If a folder cannot be read, nobody knows which of its notes were removed.
         if listing.unreadable:
             return
         for part in notes.not_among(name, folder, known_paths, subfolders, _LISTED_FILES):
-            removed.update(part)
+            sweep.removed.update(part)
             yield
 
     def _forget_lost_files(self, source: FolderSource) -> None:
@@ -866,22 +872,18 @@ class Freshness:
         index = self._index
         name = source.name
         self._troubles.pop(name, None)
-        # Only sources that are one file have a version, which changes with every write.
+        # Only a project that is a single file has a version, which changes with every write. The
+        # index stores the version that it shows.
         version = source.version()
-        if version is not None:
-            if version == index.seen(name):
-                return
-            # A writer may have died while it wrote the file. Its change is completed before the
-            # file is read.
-            if self._ledger.has_line_change():
-                self._ledger.try_to_recover()
-                version = source.version()
-        elif not source.holds_entities:
-            # The index has seen a version only of a project that was a graph file before.
-            was_graph_file = name in self._pending and index.seen(name)
-            if was_graph_file:
-                with index.write_lock, index.transaction():
-                    index.forget_project(name)
+        if version is not None and version == index.seen(name):
+            return
+        # A writer may have died while it wrote the file. Its change is completed before the file is
+        # read.
+        if version is not None and self._ledger.has_line_change():
+            self._ledger.try_to_recover()
+            version = source.version()
+        if not source.holds_entities:
+            self._forget_former_graph_file(name)
 
         try:
             changes = self._changes_in(source, folder)
@@ -892,6 +894,18 @@ class Freshness:
         if version is not None and name not in self._troubles:
             with index.write_lock, index.transaction():
                 index.see(name, version)
+
+    def _forget_former_graph_file(self, name: str) -> None:
+        """Remove a project from the index if it was a graph file before, and is a folder now.
+
+        The index has entities of it, which a comparison with files would not find.
+        """
+        index = self._index
+        # Projects are pending when they may have changed. Usually this saves asking the index.
+        was_graph_file = name in self._pending and index.seen(name)
+        if was_graph_file:
+            with index.write_lock, index.transaction():
+                index.forget_project(name)
 
     def _changes_in(self, source: Source, folder: str) -> Sequence[Difference]:
         """Return the differences between a project, or one folder of it, and the index.
@@ -1042,8 +1056,7 @@ class Freshness:
                 ahead = self._read_while_released(source, changes, replaced_notes)
                 with self._long_notes.replacing([(name, note) for note in replaced_notes]):
                     is_same_source = self.sources.get(name) is source
-                    is_same_index = self._index.openings == self._openings
-                    if is_same_source and is_same_index:
+                    if is_same_source and not self._is_index_replaced():
                         differences = self._still_there(source, changes)
                         self._apply_now(source, differences, result, ahead=ahead)
                     else:
@@ -1255,7 +1268,7 @@ class Freshness:
         """
         key = (project, path)
         # Before the first update, the record of skipped files is not loaded yet.
-        if not self._openings:
+        if not self._known_opening:
             self._load_skipped()
         if note is not None:
             self.notice(*key)

@@ -115,53 +115,60 @@ def later_upkeep(
 
 
 def _text_before_upkeep(
-    history: History,
-    place: Location,
-    number: int,
-    left: str,
-    digest_now: str,
-    before: int | None = None,
+    history: History, place: Location, number: int, left: str, digest_now: str
 ) -> str | None:
-    """Return the SHA-256 of the text before the first of the changes to step over.
+    """Return the SHA-256 of the text that the first later change of upkeep replaced.
 
-    It is the text that the change left, perhaps with more counted reads. None if one of the later
-    changes cannot be stepped over.
-
-    before: only changes with lower numbers matter. None for all.
+    It is the text that the change left, or a version of that text with more counted reads. None if
+    one of the later changes cannot be stepped over.
     """
     # The undo of a later change brought back the text that the change left.
     if digest_now == left:
         return left
-    first_text = None
-    digest = digest_now
-    # The newest change comes first, so this goes back from the present text.
+    text_before = None
+    for change, replaced_text in _changes_back_from(history, place, number, digest_now):
+        # FOLD only stores counts of reads.
+        if change.verb != FOLD:
+            is_sorting = _steps_of_sorting(change) is not None
+            if not is_sorting and not can_be_stepped_over(history, change):
+                return None
+            text_before = replaced_text
+        if replaced_text == left:
+            return text_before
+    return None
+
+
+def _changes_back_from(
+    history: History, place: Location, number: int, digest: str, before: int | None = None
+) -> Iterator[tuple[Change, str | None]]:
+    """Yield the changes that led to the text at a place, the last one first.
+
+    Each comes with the SHA-256 of the text that it replaced; None if it made the file. A memory that
+    a job moved to another category is followed back to its former place.
+
+    number: the change at which this ends.
+    digest: the SHA-256 of the text.
+    before: only changes with lower numbers matter. None for all.
+    """
     for change in history.changes_at(place[0], place[1], after=number, before=before):
         removed = _removed_by_sorting(change, place, digest)
         if removed is not None and removed.old is not None:
-            if removed.old == left:
-                return left
-            place_before = (removed.project, removed.path, removed.root)
-            return _text_before_upkeep(
-                history, place_before, number, left, removed.old, before=change.number
+            yield change, removed.old
+            former_place = (removed.project, removed.path, removed.root)
+            yield from _changes_back_from(
+                history, former_place, number, removed.old, before=change.number
             )
+            return
         for touched in reversed(change.files):
-            if (touched.project, touched.path, touched.root) != place:
+            # A step that wrote another text did not lead to this one. Either the other text was
+            # replaced outside of memory, or an undo has taken the step back.
+            is_here = (touched.project, touched.path, touched.root) == place
+            if not is_here or touched.new != digest:
                 continue
-            # Another text than this change wrote was saved outside of memory. An older change of a
-            # text that the undo of later changes brings back is no longer in the way.
-            if touched.new != digest:
-                continue
-            # FOLD only stores counts of reads.
-            is_fold = change.verb == FOLD
-            is_in_the_way = not is_fold and not can_be_stepped_over(history, change)
-            if touched.old is None or is_in_the_way:
-                return None
+            yield change, touched.old
+            if touched.old is None:
+                return
             digest = touched.old
-            if not is_fold:
-                first_text = digest
-        if digest == left:
-            return first_text
-    return None
 
 
 def path_after_sorting(history: History, place: Location, number: int) -> str:

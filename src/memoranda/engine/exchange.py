@@ -529,9 +529,8 @@ class Contents:
         if touched.project in self.engine.layout.built_in:
             return all(is_kept_name(touched.project, part) for part in path.split("/"))
         # A copy of a project in another folder has only its notes. A folder has no ending that
-        # would show a note, so folders are always included. `old` is the hash of a moved file.
-        is_moved_folder = touched.do == StepKind.MOVE and touched.old is None
-        if is_moved_folder or touched.do in (StepKind.MKDIR, StepKind.RMDIR):
+        # would show a note, so folders are always included.
+        if touched.moves_folder or touched.do in (StepKind.MKDIR, StepKind.RMDIR):
             return True
         return self.engine.sources[touched.project].is_note(path)
 

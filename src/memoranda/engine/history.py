@@ -18,7 +18,7 @@ from memoranda.clock import parse_stamp, stamp
 from memoranda.engine.engine import verb
 from memoranda.engine.notes import NoteVerbs
 from memoranda.engine.past_privacy import PastPrivacy
-from memoranda.engine.transaction import Location, Transaction, root_of, source_at
+from memoranda.engine.transaction import Transaction, root_of, source_at
 from memoranda.engine.undo import (
     ENTRIES,
     EXPIRE,
@@ -43,6 +43,7 @@ from memoranda.ledger.change import (
     FOLD,
     TAKEN_BACK,
     Change,
+    Location,
     Touched,
     undone_numbers,
 )
@@ -242,8 +243,7 @@ class HistoryVerbs(NoteVerbs):
         """
         history = self.engine.ledger.history
         if place is not None:
-            project, path, _ = place
-            return history.changes_at(project, path, before=before)
+            return history.changes_at(place.project, place.path, before=before)
         if agent is not None:
             return history.changes_by(agent, before=before)
         return history.changes(before=before)
@@ -349,7 +349,7 @@ class HistoryVerbs(NoteVerbs):
 
     def _location_of(self, info: NoteInfo) -> Location:
         """Return the place of a note, as the ledger names it."""
-        return info.project, info.path, root_of(self.engine, info.project)
+        return Location(info.project, info.path, root_of(self.engine, info.project))
 
     def _own_location(self, ref: str) -> Location | None:
         """Return the place in this home that `project/path` means, whether or not a file is there.
@@ -363,7 +363,7 @@ class HistoryVerbs(NoteVerbs):
         if name is None:
             return None
         clean_path = path_guard.clean(path, name, hidden=True)
-        return name, clean_path, root_of(self.engine, name)
+        return Location(name, clean_path, root_of(self.engine, name))
 
     def _place_by_path(self, ref: str, own_location: Location | None) -> Location | None:
         """Return the place that `project/path` or an absolute path means. None if no such place is
@@ -406,16 +406,16 @@ class HistoryVerbs(NoteVerbs):
         for touched in self._seen_steps(self.engine.ledger.history.steps_at(path, ref)):
             # A move has two paths. Other steps have an empty `to`.
             for touched_path in filter(None, (touched.path, touched.to)):
-                if own_location == (touched.project, touched_path, touched.root):
+                place = touched.place._replace(path=touched_path)
+                if place == own_location:
                     return own_location
-                is_named = (touched.project.lower(), touched_path) == (project.lower(), path)
-                has_absolute_path = os.path.join(touched.root, touched_path) == ref
-                # Only steps in folders elsewhere have a root.
-                if touched.root and (is_named or has_absolute_path):
-                    places_elsewhere[touched.project, touched_path, touched.root] = None
+                is_elsewhere = place.root != ""
+                is_named = (place.project.lower(), place.path) == (project.lower(), path)
+                if is_elsewhere and (is_named or place.name == ref):
+                    places_elsewhere[place] = None
         places = list(places_elsewhere)
         if len(places) > 1:
-            raise Ambiguous(ref, [os.path.join(root, file_path) for _, file_path, root in places])
+            raise Ambiguous(ref, [place.name for place in places])
         return places[0] if places else None
 
     def place_by_id(self, ref: str) -> Location | None:
@@ -429,7 +429,7 @@ class HistoryVerbs(NoteVerbs):
             steps = self.engine.ledger.history.steps_with_id(name, ref[:8])
             first_touched = next(self._seen_steps(steps), None)
             if first_touched is not None:
-                return first_touched.project, first_touched.path, first_touched.root
+                return first_touched.place
         return None
 
     def _seen_steps(self, steps: Iterable[PlacedStep]) -> Iterator[Touched]:
@@ -758,7 +758,7 @@ class HistoryVerbs(NoteVerbs):
 
         def blocked(project: str, path: str) -> CannotUndo:
             """Return the error for a file that a later change has touched, too."""
-            return later_changes.blocked((project, path, change.root), is_visible)
+            return later_changes.blocked(Location(project, path, change.root), is_visible)
 
         return undo_lines(self, change, blocked)
 

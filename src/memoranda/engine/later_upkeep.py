@@ -20,10 +20,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from memoranda.engine.transaction import Location
 from memoranda.engine.writing import id_list
 from memoranda.errors import NotFound, StorageError
-from memoranda.ledger.change import FOLD, Change, Touched, undone_numbers
+from memoranda.ledger.change import FOLD, Change, Location, Touched, undone_numbers
 from memoranda.ledger.history import History
 from memoranda.note import frontmatter
 from memoranda.note.edit import SetKeys
@@ -102,7 +101,7 @@ def later_upkeep(
     if first_text is None:
         return None
     try:
-        text_left = history.text(first_text, place[1]).decode()
+        text_left = history.text(first_text, place.path).decode()
         text_now = now.data.decode()
         body_left = text_left[frontmatter.split(text_left).body_at :]
         body_now = text_now[frontmatter.split(text_now).body_at :]
@@ -150,19 +149,18 @@ def _changes_back_from(
     digest: the SHA-256 of the text.
     before: only changes with lower numbers matter. None for all.
     """
-    for change in history.changes_at(place[0], place[1], after=number, before=before):
+    for change in history.changes_at(place.project, place.path, after=number, before=before):
         removed = _removed_by_sorting(change, place, digest)
         if removed is not None and removed.old is not None:
             yield change, removed.old
-            former_place = (removed.project, removed.path, removed.root)
             yield from _changes_back_from(
-                history, former_place, number, removed.old, before=change.number
+                history, removed.place, number, removed.old, before=change.number
             )
             return
         for touched in reversed(change.files):
             # A step that wrote another text did not lead to this one. Either the other text was
             # replaced outside of memory, or an undo has taken the step back.
-            is_here = (touched.project, touched.path, touched.root) == place
+            is_here = touched.place == place
             if not is_here or touched.new != digest:
                 continue
             yield change, touched.old
@@ -179,20 +177,16 @@ def path_after_sorting(history: History, place: Location, number: int) -> str:
     place: where the change left the memory: project, path and folder.
     number: the number of the change.
     """
-    project, path, root = place
     after = number
     while True:
-        moves = (
-            (change, put)
-            for change in history.changes_at(project, path, after=after)
-            for put in _put_by_sorting(change, (project, path, root))
-        )
-        # The newest change comes first. It is the last one at this path, since nothing is there.
-        newest_move = next(moves, None)
-        if newest_move is None:
-            return path
-        change, put = newest_move
-        path = put.path
+        # The newest change comes first. It is the last one at this place, since nothing is there.
+        for change in history.changes_at(place.project, place.path, after=after):
+            new_place = _place_after_sorting(change, place)
+            if new_place is not None:
+                break
+        else:
+            return place.path
+        place = new_place
         after = change.number
 
 
@@ -224,18 +218,17 @@ def _removed_by_sorting(change: Change, place: Location, digest: str) -> Touched
     if steps is None:
         return None
     removed, put = steps
-    is_here = (put.project, put.path, put.root) == place and put.new == digest
-    return removed if is_here else None
+    is_of_this_text = put.place == place and put.new == digest
+    return removed if is_of_this_text else None
 
 
-def _put_by_sorting(change: Change, place: Location) -> Iterator[Touched]:
-    """Yield the step of the new place if a change moved a memory away from this place."""
+def _place_after_sorting(change: Change, place: Location) -> Location | None:
+    """Return the new place if a change moved the memory of this place. None if it did not."""
     steps = _steps_of_sorting(change)
     if steps is None:
-        return
+        return None
     removed, put = steps
-    if (removed.project, removed.path, removed.root) == place:
-        yield put
+    return put.place if removed.place == place else None
 
 
 def can_be_stepped_over(history: History, change: Change) -> bool:

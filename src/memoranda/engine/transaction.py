@@ -705,13 +705,6 @@ class Transaction:
             return session.as_indexed(note)
 
 
-Location = tuple[str, str, str]
-"""(project, path, root) of a file. `root` is the folder with which the ledger names the project.
-
-`root` is "" for the folder that this home has for the project.
-"""
-
-
 class LocationGone(MemorandaError):
     """Raised when the folder that a change was made in is unknown or no longer usable."""
 

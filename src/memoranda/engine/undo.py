@@ -26,7 +26,6 @@ from memoranda.engine.later_upkeep import (
 from memoranda.engine.notes import NoteVerbs
 from memoranda.engine.past_privacy import scopes_below
 from memoranda.engine.transaction import (
-    Location,
     LocationGone,
     Transaction,
     read_or_none,
@@ -35,7 +34,7 @@ from memoranda.engine.transaction import (
 from memoranda.engine.writing import as_file, editable, id_list, scope_of
 from memoranda.errors import CannotUndo, MemorandaError, NotFound, UndoObstacle
 from memoranda.index.rows import NoteInfo
-from memoranda.ledger.change import ERASE, FOLD, UNLINKED, Change, Touched
+from memoranda.ledger.change import ERASE, FOLD, UNLINKED, Change, Location, Touched
 from memoranda.ledger.history import History
 from memoranda.note.model import CATEGORY_PROJECT, MEMORY_KEYS, MEMORY_PROJECTS
 from memoranda.sources.base import File, sha256
@@ -96,8 +95,7 @@ class Later:
 
         touched: the step that wrote the memory.
         """
-        place = (touched.project, touched.path, touched.root)
-        return path_after_sorting(self._history, place, self._number)
+        return path_after_sorting(self._history, touched.place, self._number)
 
     def blocked(self, place: Location, is_visible: Callable[[Change], bool]) -> CannotUndo:
         """Return the error that a place has changed since the change to undo.
@@ -108,9 +106,8 @@ class Later:
         place: the file: project, path and folder.
         is_visible: says whether the error may name a change to the caller.
         """
-        project, path, root = place
         later = None
-        for change in self._history.changes_at(project, path, after=self._number):
+        for change in self._history.changes_at(place.project, place.path, after=self._number):
             is_other = change.number not in self._together and change.verb != FOLD
             if not (is_other and concerns(change, place) and is_visible(change)):
                 continue
@@ -120,9 +117,8 @@ class Later:
             if not is_upkeep_of_header:
                 break
         changed_by = "outside memoranda" if later is None else f"#{later}"
-        name = os.path.join(root or project, path)
         return CannotUndo(
-            f"{name} changed later ({changed_by})",
+            f"{place.name} changed later ({changed_by})",
             number=self._number,
             obstacle=UndoObstacle.OUTSIDE if later is None else UndoObstacle.LATER,
             later=later,
@@ -361,14 +357,12 @@ class Undo:
     def _move_back(self, source: FolderSource, touched: Touched) -> None:
         """Add the step that moves a file or folder back to its former place."""
         self._expect_there(source, touched, touched.to, touched.new or touched.old)
-        # `old` is the hash of a moved file. A folder has none.
-        is_folder = touched.old is None
-        hidden_paths = self._hidden_paths_below(touched) if is_folder else set()
+        hidden_paths = self._hidden_paths_below(touched) if touched.moves_folder else set()
         if hidden_paths:
             self._move_visible_files_back(source, touched, hidden_paths)
             return
         self._expect_free(source, touched)
-        old = None if is_folder else read_or_none(source, touched.to)
+        old = None if touched.moves_folder else read_or_none(source, touched.to)
         self._add(StepKind.MOVE, touched, source, touched.to, to=touched.path, old=old)
 
     def _put_back(self, source: FolderSource, touched: Touched) -> None:
@@ -435,7 +429,7 @@ class Undo:
         file: the file as it will be after the steps added so far.
         digest_left: the SHA-256 of the text that the change left.
         """
-        place = (touched.project, path, touched.root)
+        place = Location(touched.project, path, touched.root)
         digest_now = self._origins.get((touched.project, path), file.etag)
         return self._later.upkeep(place, digest_left, file, digest_now)
 
@@ -651,11 +645,10 @@ class Undo:
 
         The error names the later change only if the caller may see it.
         """
+        place = Location(touched.project, path, touched.root)
         file = read_or_none(self._source(touched), path)
         if file is not None and not self._session.sees(scope_of(file.data)):
-            name = os.path.join(touched.root or touched.project, path)
-            return self._refusal(f"the path {name} cannot be used")
-        place = (touched.project, path, touched.root)
+            return self._refusal(f"the path {place.name} cannot be used")
         return self._later.blocked(place, self._is_visible)
 
     def _kept_text(self, touched: Touched) -> bytes:
@@ -753,15 +746,13 @@ def is_blank(change: Change) -> bool:
 
 def concerns(change: Change, place: Location) -> bool:
     """Whether a change touched the file at a place, or moved a folder above the file."""
-    project, path, root = place
     if (change.project, change.path, change.root) == place:
         return True
     for file in change.files:
-        if (file.project, file.root) != (project, root):
+        if (file.project, file.root) != (place.project, place.root):
             continue
-        if path in (file.path, file.to):
+        if place.path in (file.path, file.to):
             return True
-        is_moved_folder = file.do == StepKind.MOVE and file.old is None
-        if is_moved_folder and path.startswith((f"{file.path}/", f"{file.to}/")):
+        if file.moves_folder and place.path.startswith((f"{file.path}/", f"{file.to}/")):
             return True
     return False

@@ -473,7 +473,7 @@ class DayUse:
         use = self._uses.setdefault(change.agent, Use())
         if change.verb not in _UNCOUNTED:
             use.bytes += sum(file.size for file in change.files)
-        created = sum(file.do == StepKind.PUT and file.old is None for file in change.files)
+        created = sum(file.makes_file for file in change.files)
         removed = sum(file.do == StepKind.REMOVE for file in change.files)
         # A note that is moved to another file is removed and created.
         use.notes += max(0, created - removed)

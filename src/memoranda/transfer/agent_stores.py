@@ -12,10 +12,10 @@ from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime
 from hashlib import sha256
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from memoranda.sources.files import reason
-from memoranda.transfer.exports import Exported, Found
+from memoranda.transfer.exports import Exported, Found, LeftOut
 from memoranda.transfer.moving import WrongStore
 
 # The number of bytes of the largest file of memories that is read.
@@ -43,17 +43,6 @@ _FILES = (
     ("copilot", ".copilot/copilot-instructions.md"),
     ("copilot", ".github/copilot-instructions.md"),
 )
-
-
-class LeftOut(NamedTuple):
-    """An item that is not imported.
-
-    name: the name of the item, such as the path of its file.
-    reason: why it is not imported, such as "not a text".
-    """
-
-    name: str
-    reason: str
 
 
 def _moment(value: Any) -> datetime | None:

@@ -127,8 +127,19 @@ class Exported:
         return self.changed() or EPOCH, length
 
 
-Found = Iterator[Exported | tuple[str, str]]
-"""The items of a reader. In place of an item that cannot be imported, its (name, reason)."""
+class LeftOut(NamedTuple):
+    """An item that is not imported.
+
+    name: the name of the item, such as the path of its file.
+    reason: why it is not imported, such as "not a text".
+    """
+
+    name: str
+    reason: str
+
+
+Found = Iterator[Exported | LeftOut]
+"""The items that a reader finds in an export."""
 
 
 def _short(text: str) -> str:
@@ -505,7 +516,7 @@ def _chatgpt(path: Path) -> Found:
         if talk is None:
             title = row.get("title")
             label = f"{name} ({title})" if title else name
-            yield label, "it is no conversation of ChatGPT"
+            yield LeftOut(label, "it is no conversation of ChatGPT")
             continue
         for context in talk.contexts():
             newest = newest_contexts.get(context.key)
@@ -623,11 +634,11 @@ class _Talk(NamedTuple):
                 ref = f"{message.id}.{number}" if number else message.id
                 yield Exported(ref, line, message.when or self.conversation.changed())
 
-    def whole(self) -> Exported | tuple[str, str]:
+    def whole(self) -> Exported | LeftOut:
         """Return the conversation, or its name and the reason why it is left out."""
         if self.conversation.turns:
             return self.conversation
-        return self.conversation.label("chatgpt"), "it has no text"
+        return LeftOut(self.conversation.label("chatgpt"), "it has no text")
 
 
 def _talk(row: Mapping[str, Any]) -> _Talk | None:
@@ -770,10 +781,10 @@ def _claude(path: Path) -> Found:
             continue
         item = _claude_talk(row) or _claude_project(row)
         if item is None:
-            yield name, "it is no conversation of Claude"
+            yield LeftOut(name, "it is no conversation of Claude")
             continue
         is_export = True
-        yield item if item.turns else (item.label("claude"), "it has no text")
+        yield item if item.turns else LeftOut(item.label("claude"), "it has no text")
     if not is_export:
         raise WrongStore(f"{path} holds no conversations.json of Claude")
 
@@ -875,7 +886,7 @@ def _mem0(path: Path) -> Found:
         raise WrongStore(f"{path} holds no memories of mem0")
 
 
-def _mem0_memory(row: Mapping[str, Any]) -> Exported | tuple[str, str] | None:
+def _mem0_memory(row: Mapping[str, Any]) -> Exported | LeftOut | None:
     """Read a memory of mem0. Returns its name and the reason if it is left out.
 
     None for rows about users, apps and so on, which are in the same file.
@@ -886,9 +897,9 @@ def _mem0_memory(row: Mapping[str, Any]) -> Exported | tuple[str, str] | None:
     ref = row.get("id")
     if not isinstance(text, str) or ref is None:
         label = ref or _short(str(text or ""))
-        return f"mem0 {label}", "it has no id or no text"
+        return LeftOut(f"mem0 {label}", "it has no id or no text")
     if row.get("state") == "deleted" or row.get("deleted_at"):
-        return f"mem0 {ref}", "it was deleted there"
+        return LeftOut(f"mem0 {ref}", "it was deleted there")
 
     created = _time(row.get("created_at"))
     updated = _time(row.get("updated_at"))
@@ -906,15 +917,15 @@ def _mcp_memory_service(path: Path) -> Found:
     yield from map(_mcp_memory, rows)
 
 
-def _mcp_memory(row: Mapping[str, Any]) -> Exported | tuple[str, str]:
+def _mcp_memory(row: Mapping[str, Any]) -> Exported | LeftOut:
     """Read a memory of mcp-memory-service. Returns its name and the reason if it is left out."""
     text = row.get("content")
     ref = row.get("content_hash") or row.get("id")
     if not isinstance(text, str) or ref is None:
         label = ref or _short(str(text or ""))
-        return f"mcp-memory-service {label}", "it has no id or no content"
+        return LeftOut(f"mcp-memory-service {label}", "it has no id or no content")
     if row.get("deleted_at"):
-        return f"mcp-memory-service {ref}", "it was deleted there"
+        return LeftOut(f"mcp-memory-service {ref}", "it was deleted there")
     created = _time(row.get("created_at")) or _time(row.get("created_at_iso"))
     updated = _time(row.get("updated_at")) or _time(row.get("updated_at_iso"))
     category = _CATEGORIES.get(str(row.get("memory_type")).lower(), "knowledge")
@@ -956,7 +967,7 @@ def _summary_lines(summary: Mapping[str, Any]) -> list[str]:
 
 def _observed(
     noun: str, observation: Mapping[str, Any], lines: Sequence[Any]
-) -> Exported | tuple[str, str]:
+) -> Exported | LeftOut:
     """Turn an observation or summary of claude-mem into a memory.
 
     Returns its name and the reason if it is left out.
@@ -965,7 +976,7 @@ def _observed(
     lines: the lines of its text. Empty ones are left out.
     """
     if observation.get("id") is None:
-        return f"claude-mem {noun}", "it has no id"
+        return LeftOut(f"claude-mem {noun}", "it has no id")
     tags = [noun]
     if observation.get("project"):
         tags.append(str(observation["project"]))

@@ -491,11 +491,13 @@ def end_validity(
             )
         file, text = editable(session, info)
         note = session.parse(info.project, info.path, file)
-        old_begins, *_ = valid_span(replace(note, valid_until=None))
-        would_end_before_it_begins = microseconds(parse_stamp(begins)) <= old_begins
         ends = begins
-        if would_end_before_it_begins and not explicit:
+        if not explicit and _begins_after(note, begins):
             ends = stamp(session.clock())
+        ends_earlier = note.valid_until is not None and note.valid_until <= parse_stamp(ends)
+        if ends_earlier:
+            continue
+
         keys = {}
         # The owner's note holds until the owner confirms the new one (`upheld_rows`).
         if session.agent is None or info.provenance.trust != "owner":
@@ -503,10 +505,17 @@ def end_validity(
         if not note.own_id:
             # The new note names the old one by its id, which must not change with the path.
             keys["id"] = note.id
-        new_end = parse_stamp(ends)
-        ends_by_then = note.valid_until is not None and note.valid_until <= new_end
-        if keys and not ends_by_then:
+        if keys:
             set_keys(session, change, info, keys, file, text)
+
+
+def _begins_after(note: Note, moment: str) -> bool:
+    """Whether a note begins to be valid at this moment or later.
+
+    moment: a time as a header has it.
+    """
+    begins, *_ = valid_span(replace(note, valid_until=None))
+    return microseconds(parse_stamp(moment)) <= begins
 
 
 def end_superseded(

@@ -933,20 +933,26 @@ class ReadVerbs(ProjectList):
         Returns the hits in their new order, and the rows of the notes that come behind another one
         for this reason.
         """
-        from memoranda.engine.contested import leaders, led, marks, newer
+        from memoranda.engine.contested import (
+            leader_rows_of,
+            marks_of,
+            newer_contradictions,
+            with_leaders_first,
+        )
 
         notes = {hit.note.row: hit.note for hit in hits}
-        pairs = newer(self, notes.values())
-        leader_rows = self.upheld_leaders(notes) | leaders(self, pairs)
+        contradictions = newer_contradictions(self, notes.values())
+        # By the row of a note, the row of the note that is to be shown before it.
+        leader_rows = self.upheld_leaders(notes) | leader_rows_of(self, contradictions)
         if not leader_rows:
             return hits, ()
-        remarks = marks(self, pairs)
+        marks = marks_of(self, contradictions)
         for hit in hits:
-            mark = remarks.get(hit.note.row)
+            mark = marks.get(hit.note.row)
             if mark is not None:
                 hit.why.append(mark)
                 hit.passage = f"[{mark}] {hit.passage}"
-        return led(hits, lambda hit: hit.note, leader_rows), leader_rows
+        return with_leaders_first(hits, lambda hit: hit.note, leader_rows), leader_rows
 
     def upheld_rows(self) -> tuple[int, ...]:
         """Return the rows of the owner's notes that only unconfirmed notes of others supersede.

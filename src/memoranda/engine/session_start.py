@@ -10,7 +10,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime, timedelta
 
 from memoranda.engine.contents import contents
-from memoranda.engine.contested import leaders, led, newer, newer_marks
+from memoranda.engine.contested import (
+    leader_rows_of,
+    newer_contradictions,
+    newer_marks,
+    with_leaders_first,
+)
 from memoranda.engine.profile import PINNED, ProfileEntry, profile
 from memoranda.engine.review import ReviewVerbs
 from memoranda.engine.telling import Telling, author, claimed
@@ -203,8 +208,8 @@ def owner_first(memory: ReviewVerbs, entries: Iterable[ProfileEntry]) -> list[Pr
 
 def _newest_first(memory: ReviewVerbs, entries: list[ProfileEntry]) -> list[ProfileEntry]:
     """Return the entries in their order, but each contradicted entry behind its leader."""
-    pairs = newer(memory, [entry.info for entry in entries])
-    return led(entries, lambda entry: entry.info, leaders(memory, pairs))
+    pairs = newer_contradictions(memory, [entry.info for entry in entries])
+    return with_leaders_first(entries, lambda entry: entry.info, leader_rows_of(memory, pairs))
 
 
 def due_reminders(memory: ReviewVerbs, now: datetime) -> Iterator[tuple[NoteInfo, Sequence[Mark]]]:

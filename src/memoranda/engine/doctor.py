@@ -364,7 +364,7 @@ def _notes(memory: ReadVerbs) -> list[Finding]:
 def _unreadable_files(engine: Engine) -> list[Finding]:
     """Return a finding for each file that cannot be read as text."""
     findings: list[Finding] = []
-    for (project, path), why in sorted(engine.freshness.unreadable.items()):
+    for (project, path), why in sorted(engine.freshness.left_out.reasons.items()):
         code, reason = warning_parts(why)
         place = f"{project}/{path}"
         if code:

@@ -599,7 +599,7 @@ class Engine:
             None if it was not read ahead.
 
         None means that the file is not a note, is gone, is left out of the index, or cannot be
-        read. If it cannot be read, `freshness.unreadable` gets the reason.
+        read. If it cannot be read, `freshness.left_out` gets the reason.
         """
         if not source.is_note(path):
             return None
@@ -615,7 +615,7 @@ class Engine:
             return None
         except MemorandaError as error:
             reason = error.reason if isinstance(error, StorageError) else str(error)
-            self.freshness.unreadable[source.name, path] = reason
+            self.freshness.left_out.add_unreadable((source.name, path), reason)
             return None
         indexed_note = self.indexable(source.name, path, file)
         if indexed_note is None:
@@ -700,7 +700,7 @@ class Engine:
 
     def _accept_from_helper(self, project: str, path: str, file: File) -> Provenance:
         """Take up a note that a helper process has read, and return who wrote it."""
-        self.freshness.notice(project, path)
+        self.freshness.left_out.forget((project, path))
         return self.written_by(project, path, file.etag)
 
     def written_by(self, project: str, path: str, etag: str) -> Provenance:

@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from memoranda.clock import Clock, microseconds, waits_at_most
+from memoranda.engine.left_out import LeftOutFiles
 from memoranda.engine.long_notes import LongNotes
 from memoranda.errors import Busy, MemorandaError, ProjectWarning, StorageError
 from memoranda.index.index import Index
@@ -37,7 +38,7 @@ from memoranda.note.model import (
     with_code,
 )
 from memoranda.note.project_access import is_in_force
-from memoranda.sources.base import Listing, Stamp, Values, bounded
+from memoranda.sources.base import Listing, Stamp, Values
 from memoranda.sources.folder import FolderSource
 from memoranda.sources.path_guard import has_link
 from memoranda.sources.source import Source
@@ -222,11 +223,6 @@ class Freshness:
         self._being_read: set[tuple[str, str]] = set()
         # By project, the reasons why a sweep could not see all files.
         self._troubles: dict[str, list[str]] = {}
-        # By (project, path), the stamp of a file that is not text.
-        self._skipped: dict[tuple[str, str], Stamp] = {}
-        # The projects with files that another version of memoranda could not index. The daemon may
-        # be of that version.
-        self._failed_elsewhere: set[str] = set()
         self._shared: dict[str, set[str]] = {}
         """By project, the paths of notes whose file has a second name (a hard link).
 
@@ -238,8 +234,8 @@ class Freshness:
         """The scope in force of each project that only some agents may use."""
         self.late: dict[str, Iterator[None]] = {}
         """The running sweep of each late project. Each `next` compares a few more files."""
-        self.unreadable: dict[tuple[str, str], str] = {}
-        """By (project, path), the reason why a file was left out: it cannot be read."""
+        self.left_out = LeftOutFiles(index)
+        """The files that are not in the index, because they cannot be read as notes."""
 
     def close(self) -> None:
         """Stop watching, and end the sweeps of late projects. The next update opens a new watch."""
@@ -436,7 +432,7 @@ class Freshness:
         """Prepare a sweep of all projects, because another process has replaced the index."""
         self._known_opening = self._index.openings
         self._let_all_be_swept()
-        self._load_skipped()
+        self.left_out.load()
 
     def _has_another_root(self) -> bool:
         """Whether the folder of a watched project was created, removed or replaced since the watch
@@ -580,10 +576,11 @@ class Freshness:
             return set()
         if not self._is_own_index(answer["index"]):
             return set()
-        self._load_skipped()
+        self.left_out.load()
         # A project of the same name may be another folder for the daemon, which a preset gave it.
         watched_folders = answer["projects"]
-        trusted = projects - self._failed_elsewhere
+        # The daemon may be of a version that could not index some files.
+        trusted = projects - self.left_out.failed_elsewhere
         return {name for name in trusted if watched_folders.get(name) == self.sources[name].root}
 
     def _is_own_index(self, daemon_index: Sequence[int]) -> bool:
@@ -596,16 +593,6 @@ class Freshness:
             return False
         # The identity ends in the number of times that this process opened the file.
         return list(self._index.identity[:2]) == list(daemon_index)
-
-    def _load_skipped(self) -> None:
-        """Load from the index which files are not notes, and which files cannot be read."""
-        skipped = self._index.notes.skipped()
-        self._skipped = {key: stamp for key, (stamp, _) in skipped.items()}
-        self.unreadable = {key: why for key, (_, why) in skipped.items() if why}
-        failed_elsewhere = self._index.notes.failed_elsewhere()
-        if failed_elsewhere:
-            self._failed_elsewhere |= {project for project, _ in failed_elsewhere}
-            self._notice_all(failed_elsewhere)
 
     def retire_expired(self) -> None:
         """Hide entries whose time to live is over from all verbs (contract 004, 4).
@@ -808,12 +795,13 @@ class Freshness:
         """Forget those files of a project that were left out of the index and do not exist any
         more.
         """
-        lost: list[tuple[str, str]] = []
-        for project, path in self.unreadable.keys() | self._skipped.keys():
-            if project == source.name and source.stamp(path) is None:
-                lost.append((project, path))
+        lost = [
+            (source.name, path)
+            for path in self.left_out.paths_in(source.name)
+            if source.stamp(path) is None
+        ]
         if lost:
-            self._notice_all(lost)
+            self.left_out.forget_all(lost)
 
     def _try_to_apply(self, source: FolderSource, changes: Sequence[Difference]) -> bool:
         """Apply the differences that still exist to the index.
@@ -961,8 +949,7 @@ class Freshness:
         """Return the differences between one file and the index."""
         # A stamp of None means that there is no note.
         stamp = source.stamp(path) if source.is_note(path) else None
-        is_known_as_skipped = stamp is not None and stamp == self._skipped.get((source.name, path))
-        if is_known_as_skipped:
+        if stamp is not None and self.left_out.has((source.name, path), stamp):
             return []
         return self._plan_file(source, path, stamp)
 
@@ -972,10 +959,9 @@ class Freshness:
         stamp: the size and times of the file. None if the file is gone.
         """
         key = (source.name, path)
-        was_left_out = key in self.unreadable or key in self._skipped
-        # A file that is gone is removed from the record of skipped files.
-        if stamp is None and was_left_out:
-            self._notice_all([key])
+        is_gone = stamp is None
+        if is_gone and self.left_out.is_known(key):
+            self.left_out.forget_all([key])
         return self._index.plan_file(source.name, path, stamp)
 
     def _apply(
@@ -1199,12 +1185,9 @@ class Freshness:
 
     def leave_out(self, source: Source, error: NotIndexable) -> None:
         """Record that a note is not in the index until its file changes, and why."""
-        key = (source.name, error.path)
-        stamp = bounded(error.stamp)
-        self.unreadable[key] = str(error)
-        self._skipped[key] = stamp
         with self._index.write_lock, self._index.transaction():
-            self._index.notes.skip(*key, stamp, str(error), fails_here=True)
+            key = (source.name, error.path)
+            self.left_out.add(key, error.stamp, str(error), fails_here=True)
 
     def _parts(self, source: Source, folder: str, listing: Listing) -> Iterator[dict[str, Values]]:
         """Yield the stamps of a project's files by path, in several parts.
@@ -1215,24 +1198,19 @@ class Freshness:
         listing: gets the folders that cannot be read, and other findings.
         """
         name = source.name
-        skipped = self._skipped
         # At first these are all files that were left out. Each file that is listed is taken away, so
         # in the end only files remain that no longer exist.
-        missing_paths = {
-            path
-            for project, path in self.unreadable.keys() | skipped.keys()
-            if project == name and (not folder or path.startswith(f"{folder}/"))
-        }
+        missing_paths = self.left_out.paths_in(name, folder)
         for _ in source.parts(folder, listing):
             for path in missing_paths & listing.stamps.keys():
                 missing_paths.remove(path)
-                if skipped.get((name, path)) == bounded(listing.stamps[path]):
+                if self.left_out.has((name, path), listing.stamps[path]):
                     del listing.stamps[path]
             yield listing.stamps
             listing.stamps.clear()
         # The files in a folder that cannot be read may still exist.
         if missing_paths and not listing.unreadable:
-            self._notice_all([(name, path) for path in missing_paths])
+            self.left_out.forget_all((name, path) for path in missing_paths)
 
     def drop_derived(self) -> None:
         """Remove everything that is derived from notes. It is made again when it is needed.
@@ -1263,33 +1241,19 @@ class Freshness:
         """Return the note at a path if it may be indexed.
 
         stamp: the size and times of its file.
-        note: the note, or None for a file that is not text. Such a file is recorded as skipped, so
-            that it is not read again until it changes. Then the result is None.
+        note: the note, or None for a file that is not text. Such a file is left out, and the result
+            is None.
         """
         key = (project, path)
-        # Before the first update, the record of skipped files is not loaded yet.
+        # Before the first update, the record of files that are left out is not loaded yet.
         if not self._known_opening:
-            self._load_skipped()
+            self.left_out.load()
         if note is not None:
-            self.notice(*key)
+            self.left_out.forget(key)
             return note
-        self._skipped[key] = stamp
-        if project in MEMORY_PROJECTS:
-            self.unreadable[key] = NOT_UTF8
-        self._index.notes.skip(*key, stamp, self.unreadable.get(key, ""))
+        # In other projects than those of memories, files that are not text are nothing unusual.
+        self.left_out.add(key, stamp, NOT_UTF8 if project in MEMORY_PROJECTS else "")
         return None
-
-    def _notice_all(self, keys: Sequence[tuple[str, str]]) -> None:
-        """Call `notice` for each (project, path), in one transaction of the index."""
-        with self._index.write_lock, self._index.transaction():
-            for key in keys:
-                self.notice(*key)
-
-    def notice(self, project: str, path: str) -> None:
-        """Remove a file from the record of skipped files, so that it is read again."""
-        self.unreadable.pop((project, path), None)
-        if self._skipped.pop((project, path), None) is not None:
-            self._index.notes.unskip(project, path)
 
 
 class _Application:

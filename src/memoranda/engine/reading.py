@@ -131,7 +131,7 @@ class ReadVerbs(ProjectList):
 
         These files cannot be read as notes.
         """
-        return self.engine.freshness.unreadable
+        return self.engine.freshness.left_out.reasons
 
     @property
     def has_changed_memories(self) -> bool:

@@ -195,7 +195,7 @@ class Shown:
             return None
         if prepared.rows is not None:
             self._rows[step.project, path] = prepared.rows
-        self._engine.freshness.notice(step.project, path)
+        self._engine.freshness.left_out.forget((step.project, path))
         return prepared.note
 
     def _moved(self, step: Step, source: Source, to: str) -> tuple[Note, Stamp] | None:

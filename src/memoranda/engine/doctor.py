@@ -548,7 +548,11 @@ def _leftovers(engine: Engine) -> list[Finding]:
 
 
 def _lock_of_killed_daemon(engine: Engine) -> list[Finding]:
-    """Return a finding if a killed daemon has left its process number in its lock file."""
+    """Return a finding if a killed daemon has left its process number in its lock file.
+
+    A daemon locks the file and writes its number into it. At its end, it empties the file. So a
+    number in a file that is not locked is of a daemon that was killed.
+    """
     place = engine.layout.daemon_lock
     try:
         fd = lock_file(place, fcntl.LOCK_SH | fcntl.LOCK_NB, access=os.O_RDONLY, make=False)
@@ -557,6 +561,7 @@ def _lock_of_killed_daemon(engine: Engine) -> list[Finding]:
         finally:
             os.close(fd)
     except (BlockingIOError, FileNotFoundError):
+        # A daemon runs, or none ever ran.
         return []
     except OSError as error:
         text = f"it cannot be read: {reason(error)}"

@@ -297,6 +297,8 @@ class Engine:
 
         place: the folder or the graph file of the project.
         """
+        # With notes in a database, each project is a folder of this machine's copy of the home. The
+        # folder is made with the first note.
         if self.settings.url is not None:
             return FolderSource(name, place, optional=True)
         open_source = self.sources.get(name)

@@ -493,12 +493,11 @@ class HistoryVerbs(NoteVerbs):
         """
         with self.engine.writing():
             past_privacy = self.past()
-            changes = []
-            for number in sorted(set(numbers), reverse=True):
-                change = self.engine.ledger.history.change(number)
-                if change is None or not self._is_visible(change, past_privacy):
-                    raise CannotUndo(f"There is no change #{number}.")
-                changes.append(change)
+            # The latest change is undone first.
+            changes = [
+                self._numbered_change(number, past_privacy)
+                for number in sorted(set(numbers), reverse=True)
+            ]
             if not changes:
                 raise CannotUndo("There is nothing to undo.")
             if any(file.do == StepKind.LINES for change in changes for file in change.files):
@@ -657,13 +656,8 @@ class HistoryVerbs(NoteVerbs):
             past_privacy = self.past()
             if change is None:
                 change_to_undo = self._latest_to_undo(past_privacy)
-                not_there = "There is nothing to undo."
             else:
-                change_to_undo = self.engine.ledger.history.change(change)
-                not_there = f"There is no change #{change}."
-            # A change that the caller may not see does not exist for the caller.
-            if change_to_undo is None or not self._is_visible(change_to_undo, past_privacy):
-                raise CannotUndo(not_there)
+                change_to_undo = self._numbered_change(change, past_privacy)
             refusal = self.refusal_of_undo(change_to_undo)
             if refusal is not None:
                 raise refusal
@@ -674,8 +668,19 @@ class HistoryVerbs(NoteVerbs):
                 return self._undo_lines(change_to_undo, past_privacy)
             return self._take_back([change_to_undo], f"#{change_to_undo.number}")
 
-    def _latest_to_undo(self, past_privacy: PastPrivacy | None) -> Change | None:
-        """Return the latest change that can be undone. None if there is no such change.
+    def _numbered_change(self, number: int, past_privacy: PastPrivacy | None) -> Change:
+        """Return the change with a number. Raises CannotUndo if the caller sees no such change.
+
+        past_privacy: says which steps are hidden from the caller. None for the owner, who sees all.
+        """
+        change = self.engine.ledger.history.change(number)
+        # A change that the caller may not see does not exist for the caller.
+        if change is None or not self._is_visible(change, past_privacy):
+            raise CannotUndo(f"There is no change #{number}.")
+        return change
+
+    def _latest_to_undo(self, past_privacy: PastPrivacy | None) -> Change:
+        """Return the latest change that can be undone. Raises CannotUndo if there is no such change.
 
         Undos, changes that are undone, and changes of upkeep are skipped.
 
@@ -688,7 +693,7 @@ class HistoryVerbs(NoteVerbs):
                 continue
             if self._is_visible(change, past_privacy) and history.undone_by(change) is None:
                 return change
-        return None
+        raise CannotUndo("There is nothing to undo.")
 
     def refusal_of_undo(self, change: Change) -> CannotUndo | None:
         """Return the error that a change cannot be undone. None means that the history knows no

@@ -40,7 +40,7 @@ from memoranda.sources.folder import FolderSource
 from memoranda.value_object import ValueObject
 
 if TYPE_CHECKING:
-    from memoranda.index.note_queries import HomeCounts
+    from memoranda.index.note_queries import FolderRow, HomeCounts
     from memoranda.index.rows import Hit, Hits, SmartResult
     from memoranda.index.search.ranking import Nearness
     from memoranda.index.sync import Result
@@ -81,6 +81,14 @@ class DirectoryEntry(ValueObject):
     permalink: str | None = None
     changed: str | None = None
     notes: int | None = None
+
+
+def _directory_entry(row: FolderRow) -> DirectoryEntry:
+    """Return the entry for a row of the index's listing. A row without a note is of a folder."""
+    note = row.note
+    if note is None:
+        return DirectoryEntry("folder", row.path, notes=row.notes)
+    return DirectoryEntry("note", row.path, note.title, note.permalink, note.changed)
 
 
 @dataclass(slots=True, eq=False, repr=False)
@@ -1052,7 +1060,7 @@ class ReadVerbs(ProjectList):
         source = self.engine.source(project)
         links.check_length(glob or "", "A pattern of names")
         folder = self._folder(source.name, folder)
-        entries, total = self.index.notes.directory(
+        rows, total = self.index.notes.directory(
             source.name,
             folder,
             depth=depth,
@@ -1061,17 +1069,7 @@ class ReadVerbs(ProjectList):
             limit=limit or None,
             offset=offset,
         )
-        directory_entries: builtins.list[DirectoryEntry] = []
-        for entry in entries:
-            note = entry.note
-            if note is None:
-                directory_entry = DirectoryEntry("folder", entry.path, notes=entry.notes)
-            else:
-                directory_entry = DirectoryEntry(
-                    "note", entry.path, note.title, note.permalink, note.changed
-                )
-            directory_entries.append(directory_entry)
-        return Directory(directory_entries, total)
+        return Directory([_directory_entry(row) for row in rows], total)
 
     @verb
     def has_folder(self, project: str, folder: str) -> bool:

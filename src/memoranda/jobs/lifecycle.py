@@ -59,13 +59,13 @@ def plan_expire(
     careful: whether to keep memories of a category in `daemon.keep`, memories written by hand, and
         memories that were read often, as the daemon does.
     """
-    expired = [(memory, end) for memory, end in _ends(memories, settings, careful) if end < now]
+    expired = [(memory, end) for memory, end in _expiring(memories, settings, careful) if end < now]
     # Learning from all memories takes time, so it is only done if it is needed
     classifier = Classifier(settings, memories if expired else ())
     actions = []
     for memory, end in expired:
         category = category_of(memory, classifier)
-        # If a memory comes from a file of another program, the file is gone by now (`_ends`). Such
+        # If a memory comes from a file of another program, the file is gone by now (`_expiring`). Such
         # a memory does not stay.
         is_from_file = "source_ref" in memory.header
         is_kept = careful and category in settings.keep and not is_from_file
@@ -75,7 +75,7 @@ def plan_expire(
     return actions
 
 
-def _ends(
+def _expiring(
     memories: Sequence[MemoryState], settings: Settings, careful: bool
 ) -> Iterator[tuple[MemoryState, datetime]]:
     """Yield the memories of the inbox that will expire, each with the time.
@@ -93,8 +93,10 @@ def _ends(
             continue
         if careful and _is_left_alone(memory, settings):
             continue
-        end_of_reminder = kept_until.get(memory.id, memory.expires)
-        yield memory, max(memory.expires, end_of_reminder)
+        end = memory.expires
+        if memory.id in kept_until:
+            end = max(end, kept_until[memory.id])
+        yield memory, end
 
 
 def ends_in_inbox(memory: MemorySession, infos: Iterable[NoteInfo]) -> dict[int, datetime]:
@@ -108,17 +110,17 @@ def ends_in_inbox(memory: MemorySession, infos: Iterable[NoteInfo]) -> dict[int,
     # A reminder that was made from a memory keeps it longer.
     reminders, _ = memory.list(Query(category=REMINDERS, projects=MEMORY_PROJECTS), limit=0)
     states = states_of(memory, [*ending, *reminders])
-    ends = _ends(states, memory.settings, careful=True)
+    ends = _expiring(states, memory.settings, careful=True)
     return {state.info.row: end for state, end in ends if state.info is not None}
 
 
 def plan_decay(
     memories: Sequence[MemoryState], settings: Settings, now: datetime, *, careful: bool = False
 ) -> list[Action]:
-    """Plan to archive organized memories that nobody read or used.
+    """Plan to archive organized memories that were never read, and not used for a long time.
 
-    They were never read, and not used within `daemon.decay_threshold`. Exempt categories, pinned
-    memories, and reminders that will fire or are pending stay.
+    The time is `daemon.decay_threshold`. Exempt categories, pinned memories, and reminders that will
+    fire or are pending stay.
 
     careful: whether to keep memories of a category in `daemon.keep`, and memories written by hand,
         as the daemon does.
@@ -388,7 +390,7 @@ def next_due(memories: Sequence[MemoryState], settings: Settings, now: datetime)
     changes or is read.
     """
     kept_until = kept_for_reminders(memories, settings)
-    moments = [end for _, end in _ends(memories, settings, careful=True) if end >= now]
+    moments = [end for _, end in _expiring(memories, settings, careful=True) if end >= now]
     unread = [
         memory for memory in _unread(memories, settings) if not _is_left_alone(memory, settings)
     ]

@@ -440,13 +440,22 @@ def exported_lines(
     rows = exchange.rows(category, scope)
     for start in range(0, len(rows), PAGE):
         for info, content in exchange.page(rows[start : start + PAGE]):
-            secrets = memory.gate_rules().find(content, "secret")
-            if secrets:
-                if secret is not None:
-                    secret()
-                if redacts:
-                    content = redact(content, secrets)
+            content = exported_text(memory, content, redacts, secret)
             yield json.dumps(row(memory, info, content), ensure_ascii=False, separators=(",", ":"))
+
+
+def exported_text(
+    memory: MemorySession, text: str, redacts: bool, secret: Callable[[], None] | None
+) -> str:
+    """Return a text as an export writes it.
+
+    redacts: whether parts that seem to be secrets are replaced.
+    secret: called if the text seems to hold a secret. None calls nothing.
+    """
+    secrets = memory.gate_rules().find(text, "secret")
+    if secrets and secret is not None:
+        secret()
+    return redact(text, secrets) if secrets and redacts else text
 
 
 def is_note_line(line: bytes) -> bool:

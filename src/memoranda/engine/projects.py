@@ -111,19 +111,19 @@ class ProjectVerbs(ReadVerbs, WritingSession):
 
             # In a database, `_root` has allowed only a folder of the home, which all machines share.
             is_shared = self.settings.url is not None
+            if self.agent is not None and not is_shared:
+                # Symlinks are resolved now: one could be replaced before the owner answers.
+                root = _real(root)
             if self.agent is not None:
-                if not is_shared:
-                    # Symlinks are resolved now: one could be replaced before the owner answers.
-                    root = _real(root)
                 _check_words(name, root, folder)
-                needs_consent = not is_shared and not self._may_add(root, folder)
-                if needs_consent:
+                if not is_shared and not self._may_add(root, folder):
                     ask(self, name, root, default)
                     return Project(name, root, built_in=False), "asked"
 
             self._prepare_place(root, folder, default=default, make=make, hidden=hidden)
-            place = f"{OWN_FOLDER}/{name}" if is_shared else str(root)
-            changes: dict[str, Any] = {f"projects.{name}": place}
+            changes: dict[str, Any] = {
+                f"projects.{name}": f"{OWN_FOLDER}/{name}" if is_shared else str(root)
+            }
             if default:
                 changes["notes.default_project"] = name
             self._write_config(changes | access_keys)

@@ -1,7 +1,7 @@
 """How a change appears in the index once its files are on disk.
 
 The notes of a large change are read, marked and made into rows of the index once, before others
-have to wait for the change (`PreparedNotes`). Under the home's lock, `PreparedNotes.settle` only
+have to wait for the change (`PreparedNotes`). Under the home's lock, `PreparedNotes.still_right` only
 checks that nothing changed on which this work relied, and `Shown` writes the rows.
 
 The rows of a change are one transaction of the index. So readers see all of a change, or nothing of

@@ -78,6 +78,17 @@ def _read_store(file: Path) -> str:
     return text
 
 
+def _whole_file(name: str, file: Path, tags: tuple[str, ...] = ()) -> Exported | LeftOut:
+    """Return the text of a file as one memory, or why the file is left out.
+
+    name: the name of the memory, by which it is recognized when it is imported again.
+    """
+    text = _read_text(file)
+    if isinstance(text, LeftOut):
+        return text
+    return Exported(name, text, None, _change_time(file), tags)
+
+
 def _change_time(file: Path) -> datetime:
     """Return when a file was last changed."""
     return datetime.fromtimestamp(file.stat().st_mtime, UTC)
@@ -101,11 +112,7 @@ def anthropic_memory(path: Path) -> Found:
         if file.suffix not in _TEXTS:
             yield LeftOut(name, "not a text")
             continue
-        text = _read_text(file)
-        if isinstance(text, LeftOut):
-            yield text
-        else:
-            yield Exported(name, text, None, _change_time(file))
+        yield _whole_file(name, file)
     # A store without entries has only this mark.
     if not has_files and not (path / _STORE_MARK).exists():
         raise WrongStore(f"{path} holds no memory store")
@@ -227,12 +234,8 @@ def agent_files(path: Path) -> Found:
             if not file.is_file():
                 continue
             has_files = True
-            text = _read_text(file)
-            if isinstance(text, LeftOut):
-                yield text
-            else:
-                ref = file.relative_to(path).as_posix()
-                yield Exported(ref, text, None, _change_time(file), (agent,))
+            name = file.relative_to(path).as_posix()
+            yield _whole_file(name, file, tags=(agent,))
     for agent, name in _FILES:
         if (path / name).is_file():
             has_files = True

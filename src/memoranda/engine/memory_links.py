@@ -30,6 +30,7 @@ from memoranda.query import Query
 from memoranda.sources.step import Step
 
 if TYPE_CHECKING:
+    from memoranda.index.link_queries import ResolvedLink
     from memoranda.index.rows import Edge, Reached
     from memoranda.note.model import Note, Observation
     from memoranda.note.timephrase.reading import Reading
@@ -264,8 +265,7 @@ class LinkVerbs(ReadVerbs, WritingSession):
             resolved_links = self.index.links.resolved_links_of(sorted(infos_by_row), self.agent)
             # Put the links of each memory together, in the order of the paths of the memories.
             positions = {row: position for position, row in enumerate(infos_by_row)}
-            # The first field of a link is the row of the memory that has it.
-            resolved_links.sort(key=lambda link: positions[link[0]])
+            resolved_links.sort(key=lambda link: positions[link.row])
             plan, links_by_row = _planned_links(infos_by_row, resolved_links)
             if not dry_run:
                 for row, ids in links_by_row.items():
@@ -276,28 +276,27 @@ class LinkVerbs(ReadVerbs, WritingSession):
 
 
 def _planned_links(
-    infos_by_row: Mapping[int, NoteInfo], resolved_links: Iterable[tuple[int, str, int | None]]
+    infos_by_row: Mapping[int, NoteInfo], resolved_links: Iterable[ResolvedLink]
 ) -> tuple[ResolvedLinks, dict[int, list[str]]]:
     """Plan which ids to add to headers of memories because their texts have wikilinks.
 
     infos_by_row: all memories, by row.
-    resolved_links: (row of the memory with the link, name in the link, row of the linked note). The
-        last is None if no note has the name.
+    resolved_links: the links in the texts of the memories.
 
     Returns the plan, and the new `links` of each memory by row.
     """
     links_by_row = {row: list(info.links) for row, info in infos_by_row.items()}
     plan = ResolvedLinks(actions=[], resolved=0, added=0, unresolved=[])
     rows_with_new_links: set[int] = set()
-    for row, name, target_row in resolved_links:
-        info = infos_by_row[row]
-        if target_row is None:
+    for link in resolved_links:
+        info = infos_by_row[link.row]
+        if link.target_row is None:
             # The ids in the header are among these links. If such an id leads to no note, the note
             # may be another agent's, so it is not reported as missing.
-            if name not in info.links:
-                plan.unresolved.append((info.id, name))
+            if link.name not in info.links:
+                plan.unresolved.append((info.id, link.name))
             continue
-        target = infos_by_row.get(target_row)
+        target = infos_by_row.get(link.target_row)
         if target is None or target.row == info.row:
             continue
         # A link is on both sides, so both memories must be writable.
@@ -305,7 +304,7 @@ def _planned_links(
             continue
         # An action is shown at the memory with the wikilink. The ids are added on both sides.
         if target.id not in links_by_row[info.row]:
-            plan.actions.append(LinkAction(info.id, target.id, f"[[{name}]]", info.path))
+            plan.actions.append(LinkAction(info.id, target.id, f"[[{link.name}]]", info.path))
             rows_with_new_links.add(info.row)
         for source, partner in ((info, target), (target, info)):
             if partner.id not in links_by_row[source.row]:

@@ -67,8 +67,16 @@ _PART = re.compile(r"(?:conversations|memories|projects)-\d+.*\.zip")
 _LEAST_MILLISECONDS = 1e11
 
 
-Turn = tuple[str, datetime | None, str]
-"""(speaker, time, text) of one contribution to a conversation. The time is None if unknown."""
+class Turn(NamedTuple):
+    """One contribution to a conversation, or one document of a project.
+
+    speaker: who said it, such as `You`. The file name of a document.
+    when: the time; None if unknown.
+    """
+
+    speaker: str
+    when: datetime | None
+    text: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +118,7 @@ class Exported:
 
         None if no time is known.
         """
-        times = (when for _, when, _ in self.turns if when)
+        times = (turn.when for turn in self.turns if turn.when)
         return self.created or min(times, default=self.updated)
 
     def changed(self) -> datetime | None:
@@ -118,12 +126,12 @@ class Exported:
 
         If the export does not say it, this is the time of the last turn, or else of the creation.
         """
-        times = (when for _, when, _ in self.turns if when)
+        times = (turn.when for turn in self.turns if turn.when)
         return self.updated or max(times, default=self.created)
 
     def age(self) -> tuple[datetime, int]:
         """Return a key that is greater for the newer of two copies. Without times, for the longer."""
-        length = len(self.text) + sum(len(turn_text) for _, _, turn_text in self.turns)
+        length = len(self.text) + sum(len(turn.text) for turn in self.turns)
         return self.changed() or EPOCH, length
 
 
@@ -349,9 +357,8 @@ def _plan_note(
 
 def _turn_text(turn: Turn) -> str:
     """Return a contribution to a conversation as Markdown: `## You, 2026-01-05T09:00Z` and its text."""
-    speaker, when, text = turn
-    moment = f", {stamp(when)[:16]}Z" if when else ""
-    return f"## {speaker}{moment}\n\n{text.strip()}\n"
+    moment = f", {stamp(turn.when)[:16]}Z" if turn.when else ""
+    return f"## {turn.speaker}{moment}\n\n{turn.text.strip()}\n"
 
 
 def _updated(file: File) -> datetime:
@@ -649,7 +656,7 @@ def _talk(row: Mapping[str, Any]) -> _Talk | None:
         return None
     branch = _branch(mapping, row.get("current_node"))
     messages = [_message(identity, message) for identity, message in branch]
-    turns = [(item.speaker, item.when, item.text) for item in messages if item.speaker]
+    turns = [Turn(item.speaker, item.when, item.text) for item in messages if item.speaker]
     created = _time(row.get("create_time"))
     updated = _time(row.get("update_time"))
     title = str(row.get("title") or "")
@@ -814,7 +821,7 @@ def _claude_talk(row: Mapping[str, Any]) -> Exported | None:
         text = _claude_text(message)
         if text.strip():
             speaker = "You" if message.get("sender") == "human" else "Claude"
-            turns.append((speaker, _time(message.get("created_at")), text))
+            turns.append(Turn(speaker, _time(message.get("created_at")), text))
     return _claude_item(row, turns, "conversation")
 
 
@@ -827,7 +834,7 @@ def _claude_project(row: Mapping[str, Any]) -> Exported | None:
     turns: list[Turn] = []
     instructions = str(row.get("prompt_template") or row.get("description") or "")
     if instructions.strip():
-        turns.append(("Instructions", None, instructions))
+        turns.append(Turn("Instructions", None, instructions))
     if isinstance(docs, list):
         turns += [_claude_document(document) for document in docs if _is_document(document)]
     return _claude_item(row, turns, "project")
@@ -841,7 +848,7 @@ def _is_document(value: Any) -> bool:
 def _claude_document(document: Mapping[str, Any]) -> Turn:
     """Return a document of a project as a turn, with its file name as the speaker."""
     name = flat(str(document.get("filename") or "Document"))
-    return name, _time(document.get("created_at")), str(document["content"])
+    return Turn(name, _time(document.get("created_at")), str(document["content"]))
 
 
 def _claude_item(row: Mapping[str, Any], turns: Sequence[Turn], kind: str) -> Exported:

@@ -427,13 +427,7 @@ class Engine:
         from memoranda.index.sync import Result
 
         result = Result()
-        if self.looks_once and self.freshness.is_current:
-            # Another process may have replaced the index since the first verb.
-            self.freshness.is_current = self.freshness.has_this_index
-        is_still_incomplete = whole and bool(self.freshness.late)
-        if self.freshness.is_current and not is_still_incomplete:
-            return result
-        if not whole and self._may_use_index_as_it_is():
+        if self._needs_no_look(whole=whole):
             return result
 
         if not whole and self._has_seen_all():
@@ -453,6 +447,18 @@ class Engine:
         if self.freshness.late:
             self._start_catching_up()
         return result
+
+    def _needs_no_look(self, *, whole: bool) -> bool:
+        """Whether the index can be used as it is, without a look at the disk.
+
+        whole: whether large projects must be complete, too.
+        """
+        if self.looks_once and self.freshness.is_current:
+            # Another process may have replaced the index since the first verb.
+            self.freshness.is_current = self.freshness.has_this_index
+        if whole:
+            return self.freshness.is_current and not self.freshness.late
+        return self.freshness.is_current or self._may_use_index_as_it_is()
 
     def _may_use_index_as_it_is(self) -> bool:
         """Whether a call may be answered from the index without a look at the disk.

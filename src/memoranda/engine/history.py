@@ -774,9 +774,9 @@ class HistoryVerbs(NoteVerbs):
         """
         with self.engine.guard:
             recorded_change = self.engine.ledger.history.change(change)
-            if recorded_change is None:
-                raise NotInHistory(f"#{change}")
-            visible_change = self._listed_part(recorded_change, self.past())
+            visible_change = None
+            if recorded_change is not None:
+                visible_change = self._listed_part(recorded_change, self.past())
             if visible_change is None:
                 raise NotInHistory(f"#{change}")
             texts = islice(visible_change.texts(), limit or None)

@@ -533,20 +533,26 @@ def end_superseded(
         for info in old:
             _check_circle(session, info, overwritten)
     valid_from = draft.metadata.get("valid_from")
-    now = stamp(session.clock())
-    begins = valid_from or now
-    if not valid_from and draft.date and draft.date < now:
-        # The new note is about a past day, so the old notes end on that day. A date that cannot be
-        # read has no effect.
-        day = draft.date[:_DAY_CHARACTERS]
-        with suppress(ValueError):
-            parse_stamp(day)
-            begins = day
+    begins = valid_from or _past_day_or_now(session, draft)
     end_validity(session, change, old, begins, step.scope, explicit=bool(valid_from))
     change.about = change.about or (step.project, step.path)
     # The new note is written last, so that it comes first where the latest changes are listed.
     change.steps.remove(step)
     change.steps.append(step)
+
+
+def _past_day_or_now(session: ReadVerbs, draft: Draft) -> str:
+    """Return the day that a new note is about if that day is past, or else the present time.
+
+    A date that cannot be read counts as no date.
+    """
+    now = stamp(session.clock())
+    if draft.date and draft.date < now:
+        day = draft.date[:_DAY_CHARACTERS]
+        with suppress(ValueError):
+            parse_stamp(day)
+            return day
+    return now
 
 
 def _check_circle(session: ReadVerbs, before: NoteInfo, after: NoteInfo) -> None:

@@ -152,12 +152,11 @@ class Restoring:
         # `last` is the change that just brought the memory back. The latest change before it
         # archived the memory.
         changes = self._history.changes_at(archived.project, archived.path, before=last)
-        archiving_number = last
-        for change in changes:
-            if change.undoes is None and concerns(change, place):
-                archiving_number = change.number
-                break
-        return f"{restored_note.project}/{restored_note.path}", archiving_number
+        archiving_numbers = (
+            change.number for change in changes if change.undoes is None and concerns(change, place)
+        )
+        name = f"{restored_note.project}/{restored_note.path}"
+        return name, next(archiving_numbers, last)
 
     def _older(self, place: Location) -> tuple[Change, Touched]:
         """Return the change that replaced the text to restore, and its step on the note.

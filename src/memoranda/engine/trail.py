@@ -794,16 +794,17 @@ def search(
     """Look for the needles everywhere that the erased words may still be.
 
     These places are all files of the home, the notes and temporary files of projects elsewhere, and
-    the JSON files of `folders`. If a word is also in another note or in a text that the history
-    keeps, the word belongs to the author of that text. Then it is not a trace anywhere.
+    the JSON files of `folders`.
+
+    A needle in a file that memoranda made is a *trace*, unless the needle is *shared*: another note,
+    or a text that the history keeps, has it, too. Then the word belongs to the author of that text.
 
     in_use: names of folders that other notes use. The words in these names are not traces either.
     """
     findings = Found()
     # Names that are part of a place are not a trace of a note.
     place_words = _needles_in_places(engine, needles, [*folders, *in_use])
-    # Needles that are not a trace, because texts of other authors have them, too. Every database
-    # has the words of its schema.
+    # Every database has the words of its schema.
     shared_words = needles.found_in(SCHEMA.read_bytes() + LEDGER_SCHEMA.read_bytes())
     # The needles in the files that memoranda made, by the name of the file.
     words_of_ours: dict[str, set[bytes]] = {}
@@ -813,16 +814,15 @@ def search(
         findings.files += 1
         findings.bytes += result.size
         new_words = result.needles - place_words
+        is_mentioned = result.is_named
         if file.is_of_transcripts:
             # What a transcript says is no excuse for a trace elsewhere, so no word is shared.
-            if new_words:
-                mentions.append(_mention_of_transcripts(engine.layout))
-            continue
-        if not file.is_ours:
+            is_mentioned = bool(new_words)
+        elif not file.is_ours:
             shared_words |= new_words
         elif new_words:
             words_of_ours[file.name] = new_words
-        if result.is_named and file.mention is not None:
+        if is_mentioned and file.mention is not None:
             mentions.append(file.mention)
 
     # The bytes of a full-text table do not show every word, so the table is asked, too.

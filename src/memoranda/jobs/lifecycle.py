@@ -292,20 +292,30 @@ def plan_upgrade_of(
     )
 
 
+class Upgraded(NamedTuple):
+    """The memories that a call organized.
+
+    infos: their index entries afterwards.
+    actions: the action for each of them. None if nothing was to do.
+    restored_ids: the ids of those that were in the archive.
+    """
+
+    infos: list[NoteInfo]
+    actions: list[Action | None]
+    restored_ids: set[str]
+
+
 def upgrade_named(
     memory: MemorySession,
     refs: Iterable[str],
     category: str | None = None,
     *,
     dry_run: bool = False,
-) -> tuple[list[NoteInfo], list[Action | None], set[str]]:
+) -> Upgraded:
     """Organize the memories that `refs` name, as one change. Archived memories are restored first.
 
     category: the category to use. None lets the classifier choose.
     dry_run: whether to change nothing, and only plan the actions.
-
-    Returns the memories afterwards, the action for each (None if nothing was to do), and the ids of
-    memories that were in the archive.
     """
     upkeep = Upkeep(memory)
     classifier = _classifier(memory)
@@ -318,8 +328,8 @@ def upgrade_named(
             return info
         return memory.find(memory.bring_back(info, category))
 
-    def organized(infos: list[NoteInfo]) -> tuple[list[NoteInfo], list[Action | None], set[str]]:
-        """Organize the memories as they are now, and return the result of `upgrade_named`.
+    def organized(infos: list[NoteInfo]) -> Upgraded:
+        """Organize the memories as they are now.
 
         `retried` calls this again if somebody changes one of them meanwhile.
         """
@@ -329,7 +339,7 @@ def upgrade_named(
         actions = [plan_upgrade_of(state, classifier, category, set_by) for state in states]
         if not dry_run:
             present_infos = organize_all(upkeep, present_infos, actions)
-        return present_infos, actions, restored_ids
+        return Upgraded(present_infos, actions, restored_ids)
 
     return upkeep.retried(refs, organized)
 

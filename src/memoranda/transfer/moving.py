@@ -33,7 +33,7 @@ from memoranda.engine.graphs import NoteGraph
 from memoranda.engine.json_entries import JsonEntryFolder, entry_of, unknown_of
 from memoranda.engine.writing import scope_of
 from memoranda.errors import MemorandaError
-from memoranda.note.entity import Entity, GraphRelation
+from memoranda.note.entity import Entity, EntityKey, GraphRelation
 from memoranda.note.markdown import parse_note
 from memoranda.note.model import ARCHIVE_PROJECT, BUILT_IN_PROJECTS, TRACE_PROJECT
 from memoranda.sources import path_guard
@@ -633,14 +633,25 @@ class _Lacking:
         # The names of entities that would gain unknown keys. A graph file stores these elsewhere.
         self._gaining = set[str]()
         if isinstance(graph, NoteGraph):
-            pairs = []
-            for key in existing:
-                _, unknown_keys = entities.get(key.name, (None, {}))
+            self._gaining = self._names_gaining_keys(graph, existing)
+
+    def _names_gaining_keys(self, graph: NoteGraph, existing: Sequence[EntityKey]) -> set[str]:
+        """Return the names of imported entities that have unknown keys which the graph lacks.
+
+        existing: the imported entities that the graph has.
+        """
+        with_unknown_keys = []
+        for key in existing:
+            if key.name in self._entities:
+                _, unknown_keys = self._entities[key.name]
                 if unknown_keys:
-                    pairs.append((key, unknown_keys))
-            for (key, _), lacks in zip(pairs, graph.lacking(pairs), strict=True):
-                if lacks:
-                    self._gaining.add(key.name)
+                    with_unknown_keys.append((key, unknown_keys))
+        answers = graph.lacking(with_unknown_keys)
+        return {
+            key.name
+            for (key, _), is_lacking in zip(with_unknown_keys, answers, strict=True)
+            if is_lacking
+        }
 
     def add_to(self, plan: MovePlan, name: str) -> None:
         """Add to a plan the part of an entity that the graph lacks, or count the entity as

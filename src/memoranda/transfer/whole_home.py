@@ -736,15 +736,15 @@ class Mirror:
             state = self._load()
             state.git = git or state.git
             history = GitHistory(self.folder, self.folder / MIRROR) if state.git else None
-            last_change = history.change if history is not None else state.change
 
-            changes = self._contents.changes(last_change)
+            # The commits may be behind the files, if the last run was killed between the two.
+            known_change = history.change if history is not None else state.change
+            changes = self._contents.changes(known_change)
             listed = self._contents.listed()
+            latest_change = max(known_change, state.change)
             if changes:
-                last_change = changes[-1].number
-            else:
-                last_change = max(last_change, state.change)
-            mirrored = Mirrored(change=last_change)
+                latest_change = changes[-1].number
+            mirrored = Mirrored(change=latest_change)
             mirrored.left += listed.unreadable
 
             self._copy(state, listed, mirrored, progress)

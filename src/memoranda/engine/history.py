@@ -827,13 +827,12 @@ class HistoryVerbs(NoteVerbs):
         touched: its step on the file.
         digest: the SHA-256; None for no text.
         """
-        visited: set[str] = set()
-        while digest is not None and digest not in visited:
-            visited.add(digest)
-            data = self._kept_or_present(touched, digest)
+        if digest is None:
+            return None
+        for version in self.engine.ledger.history.counted_versions(digest, change.number):
+            data = self._kept_or_present(touched, version)
             if data is not None:
                 return data.decode("utf-8", "replace")
-            digest = self.engine.ledger.history.folded_into(digest, change.number)
         return None
 
     def _kept_or_present(self, touched: Touched, digest: str) -> bytes | None:

@@ -197,12 +197,4 @@ def _is_counted(memory: HistoryVerbs, before: _TextAtTime, after: _TextAtTime, c
     change: the number of the change that wrote the earlier text.
     """
     history = memory.engine.ledger.history
-    digest: str | None = before.digest
-    visited: set[str] = set()
-    # Counts may have been written several times, each of which replaced the text before.
-    while digest is not None and digest not in visited:
-        if digest == after.digest:
-            return True
-        visited.add(digest)
-        digest = history.folded_into(digest, change)
-    return False
+    return after.digest in history.counted_versions(before.digest, change)

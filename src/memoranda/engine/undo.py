@@ -64,19 +64,18 @@ class Later:
     def text_now(self, digest: str, now: str) -> str:
         """Return the latest version of a text, where versions differ only in their count of reads.
 
-        The header of a note counts how often the note was read. A new count makes a new version of
-        the file, but it does not prevent an undo.
+        A new count makes a new version of the file, but it does not prevent an undo.
 
         digest: the SHA-256 of the text that a change left.
         now: the SHA-256 of the present text. The search ends with it.
 
         Returns the SHA-256 of the version.
         """
-        visited: set[str] = set()
-        while digest != now and digest not in visited:
-            visited.add(digest)
-            digest = self._history.folded_into(digest, self._number) or digest
-        return digest
+        version = digest
+        for version in self._history.counted_versions(digest, self._number):
+            if version == now:
+                break
+        return version
 
     def upkeep(self, place: Location, left: str, now: File, digest_now: str) -> LaterUpkeep | None:
         """Return what upkeep did to a file since the change. None if others changed it, too.

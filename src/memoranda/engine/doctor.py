@@ -11,7 +11,7 @@ import os
 import re
 import sqlite3
 import stat
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from uuid import uuid4
@@ -579,26 +579,30 @@ def _temporary_files(engine: Engine) -> list[Finding]:
 
     The home and its projects are searched.
     """
-    # For each file, the path to show, and the match with the number of its process. The match is
-    # None if the file is not temporary.
-    matches = [(name, HOME_TEMP.fullmatch(name)) for name in sorted(os.listdir(engine.layout.root))]
-    for name, source in engine.sources.items():
+    text = "left behind by a program that ended"
+    return [
+        Finding("warning", "stale_temp", path, text, "remove it")
+        for path, process in _temporary_names(engine)
+        if not is_alive(process)
+    ]
+
+
+def _temporary_names(engine: Engine) -> Iterator[tuple[str, int]]:
+    """Yield the path to show of each temporary file, and the number of the process that made it."""
+    for name in sorted(os.listdir(engine.layout.root)):
+        match = HOME_TEMP.fullmatch(name)
+        if match is not None:
+            yield name, int(match[1])
+    for project, source in engine.sources.items():
         for folder, folders, files in walk(source.root):
             # `walk` only enters the folders that remain in this list.
             folders[:] = filter(_may_hold_notes, folders)
             relative_folder = os.path.relpath(folder, source.root)
-            shown_folder = os.path.normpath(os.path.join(name, relative_folder))
-            matches += [(f"{shown_folder}/{file}", _TEMP.match(file)) for file in files]
-
-    text = "left behind by a program that ended"
-    findings: list[Finding] = []
-    for path, match in matches:
-        if match is None:
-            continue
-        process = int(match[1])
-        if not is_alive(process):
-            findings.append(Finding("warning", "stale_temp", path, text, "remove it"))
-    return findings
+            shown_folder = os.path.normpath(os.path.join(project, relative_folder))
+            for file in files:
+                match = _TEMP.match(file)
+                if match is not None:
+                    yield f"{shown_folder}/{file}", int(match[1])
 
 
 def _may_hold_notes(folder: str) -> bool:

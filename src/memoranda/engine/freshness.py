@@ -1125,14 +1125,15 @@ class Freshness:
         from memoranda.index.sync import BATCH
 
         application = _Application(self, source, changes, result, progress, ahead)
-        # Other processes read many files ahead.
+        # Helper processes read many files ahead. They would begin again after each note that is
+        # left out, so from the first such note on, this process reads the files itself.
         bulk_source = self._reader.bulk_source_of(source)
         while application.applied < len(changes):
             try:
                 application.apply_rest(bulk_source)
             except NotIndexable:
-                # Reading ahead would begin again after each note that is left out.
                 bulk_source = None
+                # The note is in the batch that comes next.
                 begin = application.applied
                 for change in changes[begin : begin + BATCH]:
                     application.apply_or_leave_out(change)

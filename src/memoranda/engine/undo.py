@@ -512,7 +512,7 @@ class Undo:
         if not memory_id:
             return None
         for touched in self._undone_change.files:
-            if touched.do != StepKind.PUT or touched.old is not None:
+            if not touched.makes_file:
                 continue
             source = self._source(touched)
             present = self._at_present_path(source, touched)

@@ -690,10 +690,9 @@ def pairs_to_ask(memories: Sequence[MemoryState]) -> list[ScoredPair]:
         if len(rare_words) < _LEAST_RARE_WORDS or not _contains_nearly_all(a, b):
             continue
         # A merge of texts about two things would mix these things up.
-        names_differ = _have_names_of_their_own(texts_by_id[pair.a], texts_by_id[pair.b])
-        if names_differ or _are_about_two_things(a, b):
-            continue
-        pairs.append(pair)
+        has_two_names = _have_names_of_their_own(texts_by_id[pair.a], texts_by_id[pair.b])
+        if not has_two_names and not _are_about_two_things(a, b):
+            pairs.append(pair)
     return pairs
 
 

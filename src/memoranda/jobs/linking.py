@@ -474,6 +474,8 @@ def _shared(counts: Mapping[str, int], most: int) -> set[str]:
 def _marks_of(memory: MemoryState) -> tuple[_Marked, set[str]]:
     """Return all marks of a memory, and the names in it that are surely names (`name_words`)."""
     text = lower_form(memory.content)
+    # Of several spellings of a tag or target, the first one is shown. Here it comes last, and
+    # replaces the others.
     tags = {lower_form(tag).strip(): tag for tag in reversed(memory.tags)}
     targets = {}
     for target in reversed(memory.targets):

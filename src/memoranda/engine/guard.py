@@ -56,7 +56,7 @@ class RepeatAlone(BaseException):
 
 
 class _CallInside(NamedTuple):
-    """What the guard knows of the call inside.
+    """The state that the guard has of the call inside it.
 
     depth: how often its thread has entered.
     asked_at, may_repeat: see the attributes of the guard.
@@ -142,14 +142,7 @@ class Guard(ThreadLock):
         change. Raises RepeatAlone.
         """
         asked_at = time.monotonic()
-        with self._counting:
-            self.waiting += 1
-        try:
-            # `Guard.__enter__` would make the waiting changes.
-            super().__enter__()
-        finally:
-            with self._counting:
-                self.waiting -= 1
+        self._enter_counted()
         try:
             self._begin(asked_at, may_repeat=True)
             return work()
@@ -160,6 +153,17 @@ class Guard(ThreadLock):
                     self._make_what_waits()
             finally:
                 self.__exit__()
+
+    def _enter_counted(self) -> None:
+        """Enter, and count in `waiting` until then. The waiting changes are not made first."""
+        with self._counting:
+            self.waiting += 1
+        try:
+            # `Guard.__enter__` would make the waiting changes.
+            super().__enter__()
+        finally:
+            with self._counting:
+                self.waiting -= 1
 
     def _begin(self, asked_at: float, *, may_repeat: bool) -> None:
         """Record the arrival of a call that makes one change, which it may share (`may_share`).
@@ -220,7 +224,7 @@ class Guard(ThreadLock):
     def _leave_wholly(self) -> _CallInside:
         """Leave the guard, however often this thread has entered.
 
-        Returns what the guard knows of the call, because it gets to know those that come in now.
+        Returns the state of the call, because the guard gets the states of those that come in now.
         """
         call = _CallInside(self._depth, self.asked_at, self.may_repeat, self._shares)
         self._end()

@@ -204,13 +204,14 @@ class Classifier:
         if not by_meaning and best_likeness_by_words < _LEAST_LIKENESS:
             return CategoryChoice(FALLBACK, "fallback", f"{FALLBACK} (nothing like it is known)")
 
-        # Count the votes. An example that is nearly the text itself gets more than all others.
+        # Count the votes.
         votes = _votes(by_words, _POWER_BY_WORDS)
-        is_nearly_an_example = False
         if by_meaning:
             votes = _sum_of_votes(votes, _votes(by_meaning, _POWER_BY_MEANING))
-        elif best_likeness_by_words >= _LIKENESS_TO_DECIDE_ALONE:
-            is_nearly_an_example = True
+        # Without a model, an example that is nearly the text itself gets more than all others.
+        is_very_like = best_likeness_by_words >= _LIKENESS_TO_DECIDE_ALONE
+        is_nearly_an_example = not by_meaning and is_very_like
+        if is_nearly_an_example:
             votes[by_words[0].category] = float("inf")
         if leaning is not None:
             votes[leaning] += _TABLE_SHARE * sum(votes.values())

@@ -311,6 +311,19 @@ def test_a_text_is_taken_back_where_upkeep_sorted_it(home):
     assert after == before
 
 
+def test_a_text_whose_reads_were_counted_before_it_was_sorted_is_taken_back(home):
+    tea = home.write(TEA)
+    change = edited(home, tea, "green", "black")
+    home.memory.read(tea)
+    home.upkeep.fold()
+    sort_by_upkeep(home, tea, "knowledge")
+    home.memory.undo(change)
+    text = content(home, tea)
+    assert text == TEA
+    category = home.info(tea).category
+    assert category == "knowledge"
+
+
 def test_a_memory_goes_from_where_upkeep_sorted_it_twice(home):
     tea = home.write(TEA)
     change = last(home)

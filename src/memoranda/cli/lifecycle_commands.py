@@ -88,15 +88,15 @@ def upgrade(call: Invocation, *refs: str, category: Text, dry_run: bool) -> None
     with call.memory() as memory:
         from memoranda.jobs.lifecycle import upgrade_named
 
-        infos, actions, restored_ids = upgrade_named(memory, refs, category, dry_run=dry_run)
-        texts = [f"Upgraded memory {info.id} to long-term" for info in infos]
+        upgraded = upgrade_named(memory, refs, category, dry_run=dry_run)
+        texts = [f"Upgraded memory {info.id} to long-term" for info in upgraded.infos]
         if dry_run:
-            texts = [_plan_text(action for action in actions if action is not None)]
+            texts = [_plan_text(action for action in upgraded.actions if action is not None)]
 
         rows = []
-        for info, action in zip(infos, actions, strict=True):
+        for info, action in zip(upgraded.infos, upgraded.actions, strict=True):
             # A memory is also changed if it came back from the archive.
-            has_changed = action is not None or info.id in restored_ids
+            has_changed = action is not None or info.id in upgraded.restored_ids
             document = documents.note(memory, info, content_of(memory, info))
             rows.append({"memory": document, "changed": has_changed})
         call.answer_each(texts, rows)

@@ -154,13 +154,13 @@ def _show_contradiction(memory: NoteSession, note: Note) -> None:
 
     The line also has the command that marks the older note as replaced.
     """
-    from memoranda.engine.contested import otherwise, written_over
+    from memoranda.engine.contested import contradicted_by, remark_on_older
 
-    contradiction = written_over(memory, note)
+    contradiction = contradicted_by(memory, note)
     if contradiction is None:
         return
     remedy = f"memory supersede {contradiction.old.info.id[:8]} {note.id[:8]}"
-    output.notice(f"{otherwise(memory, contradiction)} If it holds no more: {remedy}")
+    output.notice(f"{remark_on_older(memory, contradiction)} If it holds no more: {remedy}")
 
 
 def _replacement_draft(old: NoteInfo, content: str) -> Draft:

@@ -6,8 +6,7 @@ import posixpath
 from bisect import bisect_right
 
 from memoranda.engine.engine import Engine
-from memoranda.engine.transaction import Location
-from memoranda.ledger.change import Change, Touched
+from memoranda.ledger.change import Change, Location, Touched
 from memoranda.ledger.history import ABOVE_ALL_NUMBERS, History
 from memoranda.sources.step import StepKind
 
@@ -65,7 +64,7 @@ class _Following:
 
         None means that another file was made at the place of the file since.
         """
-        place = (step.project, step.path, step.root)
+        place = step.place
         while True:
             change = self._next_change(number, place)
             if change is None:
@@ -82,21 +81,27 @@ class _Following:
         Such a change moved, removed or created the file, or moved a folder above it. None if the
         history has no such change.
         """
-        project, path, _ = place
-        if project not in self._folder_moves:
-            folder_moves = self._history.numbers_of_folder_moves(project, ABOVE_ALL_NUMBERS)
-            self._folder_moves[project] = sorted(folder_moves)
-        move_numbers = self._folder_moves[project]
         candidates: list[int] = []
-        position = bisect_right(move_numbers, number)
-        if position < len(move_numbers):
-            candidates.append(move_numbers[position])
-        departure = self._history.next_departure(project, path, number)
+        move_numbers = self._numbers_of_folder_moves(place.project)
+        next_move = bisect_right(move_numbers, number)
+        if next_move < len(move_numbers):
+            candidates.append(move_numbers[next_move])
+        departure = self._history.next_departure(place.project, place.path, number)
         if departure is not None:
             candidates.append(departure)
         if not candidates:
             return None
         return self._history.change(min(candidates))
+
+    def _numbers_of_folder_moves(self, project: str) -> list[int]:
+        """Return the sorted numbers of the changes that moved a folder of a project.
+
+        They are looked up once, because many files of a project are followed.
+        """
+        if project not in self._folder_moves:
+            numbers = self._history.numbers_of_folder_moves(project, ABOVE_ALL_NUMBERS)
+            self._folder_moves[project] = sorted(numbers)
+        return self._folder_moves[project]
 
     def _place_after(self, change: Change, place: Location) -> Location | None:
         """Return the place of a file after a change.
@@ -106,24 +111,22 @@ class _Following:
         # The step that made the file again, after a step of the same change had removed it.
         arrival: Touched | None = None
         for step in change.files:
-            project, path, root = place
             # A step in another project cannot affect the file.
-            if (step.project, step.root) != (project, root):
+            if (step.project, step.root) != (place.project, place.root):
                 continue
             if step.do == StepKind.MOVE:
-                place = _place_after_move(step, place)
+                path_after_move = step.path_after_move(place.path)
+                if path_after_move is not None:
+                    place = place._replace(path=path_after_move)
+            elif step.path != place.path:
+                # The step is about another file.
                 continue
-            is_at_place = step.path == path
-            if not is_at_place:
-                continue
-            if step.do == StepKind.REMOVE:
+            elif step.do == StepKind.REMOVE:
                 # A memory whose category changes is removed and made again.
                 arrival = self._made_again(change, step)
                 if arrival is not None:
-                    place = (arrival.project, arrival.path, arrival.root)
-                continue
-            makes_another_file = _makes_file(step) and step is not arrival
-            if makes_another_file:
+                    place = arrival.place
+            elif step.makes_file and step is not arrival:
                 return None
         return place
 
@@ -138,21 +141,6 @@ class _Following:
         name = posixpath.basename(removed.path)
         for file in change.files:
             has_same_name = posixpath.basename(file.path) == name
-            if has_same_name and file.project in self._sources and _makes_file(file):
+            if has_same_name and file.project in self._sources and file.makes_file:
                 return file
         return None
-
-
-def _makes_file(touched: Touched) -> bool:
-    """Whether a step made a file where there was none before."""
-    return touched.do == StepKind.PUT and touched.old is None
-
-
-def _place_after_move(moved: Touched, place: Location) -> Location:
-    """Return the place of a file after a step that moved a file or a folder."""
-    project, path, root = place
-    is_folder = moved.old is None
-    is_in_folder = is_folder and path.startswith(f"{moved.path}/")
-    if path == moved.path or is_in_folder:
-        return (project, moved.to + path[len(moved.path) :], root)
-    return place

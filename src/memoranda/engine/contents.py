@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from memoranda.engine.contested import holding_now
+from memoranda.engine.contested import valid_notes
 from memoranda.engine.engine import verb
 from memoranda.errors import MemorandaError
 from memoranda.index.glance import CANDIDATES_PER_NOTE
@@ -121,6 +121,6 @@ def notes_holding(memory: ReadVerbs, texts: Sequence[str], limit: int) -> list[N
     memory.engine.fresh()
     # More notes are read than are needed, because some may be left out below.
     rows = memory.index.notes.rows_with(texts, CANDIDATES_PER_NOTE * limit)
-    infos_by_row = holding_now(memory, rows)
+    infos_by_row = valid_notes(memory, rows)
     infos = [infos_by_row[row] for row in rows if row in infos_by_row]
     return [info for info in infos if not memory.is_held_back(info)][:limit]

@@ -119,7 +119,7 @@ def contradictions(memory: Reader) -> Iterator[Contradiction]:
     Contradictions about which the owner has already decided are included.
     """
     subjects = memory.index.notes.contested()
-    infos = holding_now(memory, [row.note for row in chain.from_iterable(subjects)])
+    infos = valid_notes(memory, [row.note for row in chain.from_iterable(subjects)])
     for rows in subjects:
         statements = [Statement(infos[row.note], row.claim) for row in rows if row.note in infos]
         statements.sort(key=lambda statement: statement.moment)
@@ -148,7 +148,7 @@ def _pairs(statements: Sequence[Statement]) -> Iterator[Contradiction]:
             yield Contradiction(old, new, tuple(statements))
 
 
-def holding_now(memory: Reader, rows: Iterable[int]) -> dict[int, NoteInfo]:
+def valid_notes(memory: Reader, rows: Iterable[int]) -> dict[int, NoteInfo]:
     """Return the notes in some rows that are valid now and that the caller may see, by row.
 
     Archived notes and traces of sessions are left out.
@@ -171,7 +171,7 @@ def holding_now(memory: Reader, rows: Iterable[int]) -> dict[int, NoteInfo]:
     }
 
 
-def newer(memory: Reader, infos: Iterable[NoteInfo]) -> dict[int, Contradiction]:
+def newer_contradictions(memory: Reader, infos: Iterable[NoteInfo]) -> dict[int, Contradiction]:
     """Find newer notes that contradict these notes: row of the older note -> the contradiction.
 
     If several newer notes contradict an older one, the newest of them counts. Contradictions about
@@ -182,7 +182,7 @@ def newer(memory: Reader, infos: Iterable[NoteInfo]) -> dict[int, Contradiction]
     return _first_unanswered(memory, pairs, lambda pair: pair.old.info.row)
 
 
-def older(memory: Reader, infos: Iterable[NoteInfo]) -> dict[int, Contradiction]:
+def older_contradictions(memory: Reader, infos: Iterable[NoteInfo]) -> dict[int, Contradiction]:
     """Find older notes that these notes contradict: row of the newer note -> the contradiction.
 
     If a note contradicts several older notes, the latest of them counts. Contradictions about which
@@ -193,7 +193,7 @@ def older(memory: Reader, infos: Iterable[NoteInfo]) -> dict[int, Contradiction]
     return _first_unanswered(memory, pairs, lambda pair: pair.new.info.row)
 
 
-def unanswered(memory: Reader, infos: Iterable[NoteInfo]) -> list[Contradiction]:
+def unanswered_contradictions(memory: Reader, infos: Iterable[NoteInfo]) -> list[Contradiction]:
     """Return all contradictions between some notes and newer ones that the owner has not decided."""
     pairs = [Contradiction(statement, rival) for statement, rival in _rivals(memory, infos)]
     return [pair for pair in pairs if _is_unanswered(memory, pair)]
@@ -207,7 +207,7 @@ def _rivals(memory: Reader, infos: Iterable[NoteInfo]) -> Iterator[tuple[Stateme
     rivals = memory.index.notes.rivals(info.row for info in infos)
     if not rivals:
         return
-    holding = holding_now(memory, [row.note for row in chain.from_iterable(rivals)])
+    holding = valid_notes(memory, [row.note for row in chain.from_iterable(rivals)])
     for row, rival_row in rivals:
         if row.note in holding and rival_row.note in holding:
             yield (
@@ -255,10 +255,10 @@ def newer_marks(memory: Reader, infos: Iterable[NoteInfo]) -> dict[int, str]:
 
     The mark quotes the newer note: `newer: 8080 (1a2b3c4d, 2025-03-01)`.
     """
-    return marks(memory, newer(memory, infos))
+    return marks_of(memory, newer_contradictions(memory, infos))
 
 
-def marks(memory: Reader, pairs: Mapping[int, Contradiction]) -> dict[int, str]:
+def marks_of(memory: Reader, pairs: Mapping[int, Contradiction]) -> dict[int, str]:
     """Return the mark to show at the older note of each contradiction, by row.
 
     A mark has the newer value, and the name and day of the newer note:
@@ -287,8 +287,8 @@ def name_of(info: NoteInfo) -> str:
     return flat(info.permalink)
 
 
-def leaders(memory: Reader, pairs: Mapping[int, Contradiction]) -> dict[int, int]:
-    """Return the row of the note that is shown before each contradicted note, by that note's row.
+def leader_rows_of(memory: Reader, pairs: Mapping[int, Contradiction]) -> dict[int, int]:
+    """Return which note is shown first: row of a note -> row of the note that comes before it.
 
     Of two notes that contradict each other, the newer one comes first. But an unconfirmed note of
     somebody else never comes before the owner's.
@@ -305,7 +305,7 @@ def leaders(memory: Reader, pairs: Mapping[int, Contradiction]) -> dict[int, int
     return rows
 
 
-def led(
+def with_leaders_first(
     items: Sequence[T], info_of: Callable[[T], NoteInfo], leader_rows: Mapping[int, int]
 ) -> list[T]:
     """Return the items in their order, except that the leader of a note comes before the note.
@@ -330,7 +330,7 @@ def led(
     return result
 
 
-def written_over(memory: Reader, note: Note) -> Contradiction | None:
+def contradicted_by(memory: Reader, note: Note) -> Contradiction | None:
     """Return the contradiction between a note that was just written and an older note.
 
     None if the note contradicts nothing, or if the index does not have it.
@@ -338,10 +338,10 @@ def written_over(memory: Reader, note: Note) -> Contradiction | None:
     info = memory.index.notes.get(note.project, note.path)
     if info is None:
         return None
-    return older(memory, [info]).get(info.row)
+    return older_contradictions(memory, [info]).get(info.row)
 
 
-def otherwise(memory: Reader, pair: Contradiction) -> str:
+def remark_on_older(memory: Reader, pair: Contradiction) -> str:
     """Return a sentence for the writer of a note that contradicts an older one.
 
     For example: `An older note says otherwise: "Anna: Berlin" (1a2b3c4d, 2025-03-01).`

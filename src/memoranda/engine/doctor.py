@@ -11,7 +11,7 @@ import os
 import re
 import sqlite3
 import stat
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from uuid import uuid4
@@ -364,7 +364,7 @@ def _notes(memory: ReadVerbs) -> list[Finding]:
 def _unreadable_files(engine: Engine) -> list[Finding]:
     """Return a finding for each file that cannot be read as text."""
     findings: list[Finding] = []
-    for (project, path), why in sorted(engine.freshness.unreadable.items()):
+    for (project, path), why in sorted(engine.freshness.left_out.reasons.items()):
         code, reason = warning_parts(why)
         place = f"{project}/{path}"
         if code:
@@ -548,7 +548,11 @@ def _leftovers(engine: Engine) -> list[Finding]:
 
 
 def _lock_of_killed_daemon(engine: Engine) -> list[Finding]:
-    """Return a finding if a killed daemon has left its process number in its lock file."""
+    """Return a finding if a killed daemon has left its process number in its lock file.
+
+    A daemon locks the file and writes its number into it. At its end, it empties the file. So a
+    number in a file that is not locked is of a daemon that was killed.
+    """
     place = engine.layout.daemon_lock
     try:
         fd = lock_file(place, fcntl.LOCK_SH | fcntl.LOCK_NB, access=os.O_RDONLY, make=False)
@@ -557,6 +561,7 @@ def _lock_of_killed_daemon(engine: Engine) -> list[Finding]:
         finally:
             os.close(fd)
     except (BlockingIOError, FileNotFoundError):
+        # A daemon runs, or none ever ran.
         return []
     except OSError as error:
         text = f"it cannot be read: {reason(error)}"
@@ -574,26 +579,30 @@ def _temporary_files(engine: Engine) -> list[Finding]:
 
     The home and its projects are searched.
     """
-    # For each file, the path to show, and the match with the number of its process. The match is
-    # None if the file is not temporary.
-    matches = [(name, HOME_TEMP.fullmatch(name)) for name in sorted(os.listdir(engine.layout.root))]
-    for name, source in engine.sources.items():
+    text = "left behind by a program that ended"
+    return [
+        Finding("warning", "stale_temp", path, text, "remove it")
+        for path, process in _temporary_names(engine)
+        if not is_alive(process)
+    ]
+
+
+def _temporary_names(engine: Engine) -> Iterator[tuple[str, int]]:
+    """Yield the path to show of each temporary file, and the number of the process that made it."""
+    for name in sorted(os.listdir(engine.layout.root)):
+        match = HOME_TEMP.fullmatch(name)
+        if match is not None:
+            yield name, int(match[1])
+    for project, source in engine.sources.items():
         for folder, folders, files in walk(source.root):
             # `walk` only enters the folders that remain in this list.
             folders[:] = filter(_may_hold_notes, folders)
             relative_folder = os.path.relpath(folder, source.root)
-            shown_folder = os.path.normpath(os.path.join(name, relative_folder))
-            matches += [(f"{shown_folder}/{file}", _TEMP.match(file)) for file in files]
-
-    text = "left behind by a program that ended"
-    findings: list[Finding] = []
-    for path, match in matches:
-        if match is None:
-            continue
-        process = int(match[1])
-        if not is_alive(process):
-            findings.append(Finding("warning", "stale_temp", path, text, "remove it"))
-    return findings
+            shown_folder = os.path.normpath(os.path.join(project, relative_folder))
+            for file in files:
+                match = _TEMP.match(file)
+                if match is not None:
+                    yield f"{shown_folder}/{file}", int(match[1])
 
 
 def _may_hold_notes(folder: str) -> bool:

@@ -223,12 +223,11 @@ class Embedding:
         """
         embedded = 0
         total = 0
-        is_first_look = thorough
         while not stop():
-            self._find_waiting(vectors, is_first_look, end, stop)
-            is_first_look = False
-            # The total is only known after the first look.
-            if progress is not None and not embedded:
+            # Notes may change while the model works, so each round looks for waiting passages.
+            is_first_round = embedded == 0
+            self._find_waiting(vectors, thorough and is_first_round, end, stop)
+            if progress is not None and is_first_round:
                 total = vectors.counts().waiting
             texts = self._waiting_notes(vectors, thorough)
             if not texts:

@@ -297,6 +297,8 @@ class Engine:
 
         place: the folder or the graph file of the project.
         """
+        # With notes in a database, each project is a folder of this machine's copy of the home. The
+        # folder is made with the first note.
         if self.settings.url is not None:
             return FolderSource(name, place, optional=True)
         open_source = self.sources.get(name)
@@ -425,13 +427,7 @@ class Engine:
         from memoranda.index.sync import Result
 
         result = Result()
-        if self.looks_once and self.freshness.is_current:
-            # Another process may have replaced the index since the first verb.
-            self.freshness.is_current = self.freshness.has_this_index
-        is_still_incomplete = whole and bool(self.freshness.late)
-        if self.freshness.is_current and not is_still_incomplete:
-            return result
-        if not whole and self._may_use_index_as_it_is():
+        if self._needs_no_look(whole=whole):
             return result
 
         if not whole and self._has_seen_all():
@@ -451,6 +447,18 @@ class Engine:
         if self.freshness.late:
             self._start_catching_up()
         return result
+
+    def _needs_no_look(self, *, whole: bool) -> bool:
+        """Whether the index can be used as it is, without a look at the disk.
+
+        whole: whether large projects must be complete, too.
+        """
+        if self.looks_once and self.freshness.is_current:
+            # Another process may have replaced the index since the first verb.
+            self.freshness.is_current = self.freshness.has_this_index
+        if whole:
+            return self.freshness.is_current and not self.freshness.late
+        return self.freshness.is_current or self._may_use_index_as_it_is()
 
     def _may_use_index_as_it_is(self) -> bool:
         """Whether a call may be answered from the index without a look at the disk.
@@ -599,7 +607,7 @@ class Engine:
             None if it was not read ahead.
 
         None means that the file is not a note, is gone, is left out of the index, or cannot be
-        read. If it cannot be read, `freshness.unreadable` gets the reason.
+        read. If it cannot be read, `freshness.left_out` gets the reason.
         """
         if not source.is_note(path):
             return None
@@ -615,7 +623,7 @@ class Engine:
             return None
         except MemorandaError as error:
             reason = error.reason if isinstance(error, StorageError) else str(error)
-            self.freshness.unreadable[source.name, path] = reason
+            self.freshness.left_out.add_unreadable((source.name, path), reason)
             return None
         indexed_note = self.indexable(source.name, path, file)
         if indexed_note is None:
@@ -700,7 +708,7 @@ class Engine:
 
     def _accept_from_helper(self, project: str, path: str, file: File) -> Provenance:
         """Take up a note that a helper process has read, and return who wrote it."""
-        self.freshness.notice(project, path)
+        self.freshness.left_out.forget((project, path))
         return self.written_by(project, path, file.etag)
 
     def written_by(self, project: str, path: str, etag: str) -> Provenance:

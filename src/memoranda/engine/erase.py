@@ -34,11 +34,11 @@ from memoranda.engine.trail import (
     folders_above,
     search,
 )
-from memoranda.engine.transaction import Location, Transaction, root_of, source_at
+from memoranda.engine.transaction import Transaction, root_of, source_at
 from memoranda.engine.writing import editable, follow_content, id_list
 from memoranda.errors import InvalidInput, Locked, MemorandaError, NotFound, StorageError
 from memoranda.index.rows import NoteInfo
-from memoranda.ledger.change import ERASE, Change, is_of_machine
+from memoranda.ledger.change import ERASE, Change, Location, is_of_machine
 from memoranda.ledger.history import ABOVE_ALL_NUMBERS, History
 from memoranda.note import entry
 from memoranda.note.markdown import default_id
@@ -95,7 +95,7 @@ class PlannedFile(NamedTuple):
     @property
     def place(self) -> Location:
         """The place of the file, as the ledger knows it."""
-        return self.project, self.path, self.root
+        return Location(self.project, self.path, self.root)
 
 
 class PlannedEntry(NamedTuple):
@@ -164,8 +164,7 @@ class Plan:
     @property
     def names(self) -> list[str]:
         """The names of the erased things, as `memory log` shows them."""
-        # A project that other processes would look for elsewhere is named by its folder.
-        notes = [os.path.join(root or project, path) for project, path, root in self.places]
+        notes = [place.name for place in self.places]
         entries = [f"{row.folder}/{row.namespace}.json:{row.key}" for row in self.rows]
         return sorted({*notes, *entries, *self.requests})
 
@@ -174,9 +173,9 @@ class Plan:
         """Return the plan that the ledger stored as JSON. Raises ValueError, KeyError, TypeError."""
         row = json.loads(record)
         # JSON has lists in place of tuples.
-        row["places"] = [tuple(place) for place in row["places"]]
+        row["places"] = [Location(*place) for place in row["places"]]
         # A plan of an earlier version has no former places.
-        row["former_places"] = [tuple(place) for place in row.get("former_places", ())]
+        row["former_places"] = [Location(*place) for place in row.get("former_places", ())]
         row["files"] = [PlannedFile(*file) for file in row["files"]]
         row["rows"] = [PlannedEntry(*entry_row) for entry_row in row["rows"]]
         # A plan of an earlier version has one number.
@@ -368,14 +367,15 @@ class Erasure:
         The names of these folders are not a trace of the erased notes.
         """
         parent_folders: set[Location] = set()
-        for project, path, root in plan.places:
-            parent_folders.update((project, folder, root) for folder in folders_above(path))
+        for place in plan.places:
+            parent_folders.update(place._replace(path=path) for path in folders_above(place.path))
         history = self.engine.ledger.history
         folders = []
-        for project, path, root in sorted(parent_folders):
-            place = os.path.join(root or self.engine.own_root(project) or "", path)
-            if os.path.isdir(place) or history.has_steps_below(project, path):
-                folders.append(path)
+        for folder in sorted(parent_folders):
+            root = folder.root or self.engine.own_root(folder.project) or ""
+            exists = os.path.isdir(os.path.join(root, folder.path))
+            if exists or history.has_steps_below(folder.project, folder.path):
+                folders.append(folder.path)
         return folders
 
     def _foretell(
@@ -399,11 +399,11 @@ class Erasure:
         own_texts = {sha256(text) for text in trail.texts}
         own_places = {(file.project, file.path) for file in plan.files}
         own_names = set(own_texts)
-        for project, path, root in plan.places:
-            if root:
-                own_names.add(os.path.join(root, path))
+        for place in plan.places:
+            if place.root:
+                own_names.add(place.name)
             else:
-                own_places.add((project, path))
+                own_places.add((place.project, place.path))
         mentions = [
             mention
             for mention in dict.fromkeys([*linking, *search_result.mentions])
@@ -515,7 +515,8 @@ class Erasure:
         for note_id in (info.id, *id_list(info.header.get("merged"))):
             if note_id not in plan.ids:
                 plan.ids.append(note_id)
-        self._add_file(plan, (info.project, info.path, root_of(self.engine, info.project)))
+        root = root_of(self.engine, info.project)
+        self._add_file(plan, Location(info.project, info.path, root))
 
     def _add_file(self, plan: Plan, place: Location) -> bool:
         """Add a place and the file at this place to the plan. Returns whether there is a file."""
@@ -531,13 +532,12 @@ class Erasure:
 
     def _add_entity(self, plan: Plan, place: Location) -> None:
         """Add the name of the entity at a place to the plan, if the place is in a graph file."""
-        project, path, _ = place
-        source = self.engine.sources.get(project)
+        source = self.engine.sources.get(place.project)
         if not isinstance(source, GraphFileSource):
             return
-        entity = source.entity(path)
+        entity = source.entity(place.path)
         # An entity that is gone had the name that its path shows.
-        name = entity.name if entity else path.removesuffix(".md")
+        name = entity.name if entity else place.path.removesuffix(".md")
         plan.entities.setdefault(os.path.realpath(source.root), []).append(name)
 
     def _add_selected(
@@ -557,7 +557,7 @@ class Erasure:
             selected += self.memory.list(Query(projects=(name,)), limit=0)[0]
             # The ledger may know files of the project that are gone.
             for path, root in self.engine.ledger.history.places_of(name):
-                self._add_file(plan, (name, path, root))
+                self._add_file(plan, Location(name, path, root))
         if agent is not None:
             plan.requests = review.asked_by(self.memory, agent)
             selected += self.memory.list(Query(scope=f"agent:{agent}"), limit=0)[0]
@@ -568,11 +568,10 @@ class Erasure:
 
     def _add_place(self, plan: Plan, place: Location) -> None:
         """Add the note at a place to the plan. If the index has no note there, add only the file."""
-        project, path, root = place
         # Only notes of this home, which have no root of their own, are in the index.
         info = None
-        if not root:
-            info = self.engine.index.notes.get(project, path)
+        if not place.root:
+            info = self.engine.index.notes.get(place.project, place.path)
         if info is not None:
             self._add_note(plan, info)
         else:
@@ -721,9 +720,8 @@ def _remove(memory: HistoryVerbs, plan: Plan) -> None:
     files: list[Location] = []
     paths_in_graphs: dict[str, list[str]] = {}
     for place in _unchanged_places(engine, plan):
-        project, path, _ = place
-        if isinstance(engine.sources.get(project), GraphFileSource):
-            paths_in_graphs.setdefault(project, []).append(path)
+        if isinstance(engine.sources.get(place.project), GraphFileSource):
+            paths_in_graphs.setdefault(place.project, []).append(place.path)
         else:
             files.append(place)
 
@@ -911,8 +909,7 @@ def _clear_derived(memory: HistoryVerbs, plan: Plan) -> None:
 
 def _file_at(engine: Engine, place: Location) -> File | None:
     """Return the file at a place. None if it cannot be read."""
-    project, path, root = place
     try:
-        return source_at(engine, project, root).read(path)
+        return source_at(engine, place.project, place.root).read(place.path)
     except MemorandaError:
         return None

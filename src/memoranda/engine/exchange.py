@@ -340,15 +340,23 @@ def digest(scope: str, content: str) -> bytes:
     return hashlib.blake2b(data, digest_size=16).digest()
 
 
+class ListedFile(NamedTuple):
+    """A file of a home: its project, its path there, and its stamp (size and times)."""
+
+    project: str
+    path: str
+    stamp: Values
+
+
 @dataclass(slots=True)
 class Listed:
     """The list of the files of a home, as `Contents.listed` returns it.
 
-    files: (project, path, stamp) of each file, by the file's name in a copy of the home.
+    files: each file, by its name in a copy of the home.
     unreadable: the names in a copy of folders that cannot be read. Their files are not in the list.
     """
 
-    files: dict[str, tuple[str, str, Values]] = field(default_factory=dict)
+    files: dict[str, ListedFile] = field(default_factory=dict)
     unreadable: list[str] = field(default_factory=list)
 
 
@@ -415,7 +423,7 @@ class Contents:
         """Add a graph file to `home_files`, if the file exists."""
         if os.path.exists(file):
             stamp = stamp_of(os.stat(file))
-            home_files.files[self.folder(project)] = (project, "", stamp)
+            home_files.files[self.folder(project)] = ListedFile(project, "", stamp)
 
     def _list_notes(self, source: Source, home_files: Listed) -> None:
         """Add the notes of a project outside the home to `home_files`.
@@ -425,7 +433,7 @@ class Contents:
         listing = source.list()
         folder = self.folder(source.name)
         for path, file_stamp in listing.stamps.items():
-            home_files.files[f"{folder}/{path}"] = (source.name, path, file_stamp)
+            home_files.files[f"{folder}/{path}"] = ListedFile(source.name, path, file_stamp)
         home_files.unreadable += [f"{folder}/{path}" for path in listing.unreadable]
 
     def _list_all_files(self, project: str, root: str, home_files: Listed) -> None:
@@ -464,7 +472,8 @@ class Contents:
                     # Another program may have removed the file since the folder was read.
                     with suppress(FileNotFoundError):
                         stamp = stamp_of(dir_entry.stat(follow_symlinks=False))
-                        home_files.files[f"{self.folder(project)}/{path}"] = (project, path, stamp)
+                        name = f"{self.folder(project)}/{path}"
+                        home_files.files[name] = ListedFile(project, path, stamp)
         return subfolders
 
     def folder(self, project: str) -> str:
@@ -529,9 +538,8 @@ class Contents:
         if touched.project in self.engine.layout.built_in:
             return all(is_kept_name(touched.project, part) for part in path.split("/"))
         # A copy of a project in another folder has only its notes. A folder has no ending that
-        # would show a note, so folders are always included. `old` is the hash of a moved file.
-        is_moved_folder = touched.do == StepKind.MOVE and touched.old is None
-        if is_moved_folder or touched.do in (StepKind.MKDIR, StepKind.RMDIR):
+        # would show a note, so folders are always included.
+        if touched.moves_folder or touched.do in (StepKind.MKDIR, StepKind.RMDIR):
             return True
         return self.engine.sources[touched.project].is_note(path)
 

@@ -17,10 +17,12 @@ import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import AbstractContextManager, suppress
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from memoranda.clock import Clock, microseconds, waits_at_most
+from memoranda.engine.left_out import LeftOutFiles
 from memoranda.engine.long_notes import LongNotes
 from memoranda.errors import Busy, MemorandaError, ProjectWarning, StorageError
 from memoranda.index.index import Index
@@ -36,7 +38,7 @@ from memoranda.note.model import (
     with_code,
 )
 from memoranda.note.project_access import is_in_force
-from memoranda.sources.base import Listing, Stamp, Values, bounded
+from memoranda.sources.base import Listing, Stamp, Values
 from memoranda.sources.folder import FolderSource
 from memoranda.sources.path_guard import has_link
 from memoranda.sources.source import Source
@@ -142,6 +144,22 @@ UTF16 = with_code(
 )
 
 
+@dataclass
+class _LateSweep:
+    """How far the sweep of a late project has got.
+
+    comparison: has the stamps of the notes seen so far, on disk and in the index.
+    removed: the stamps of the notes that only the index has, by path.
+    waiting_folders: the folders that are still to be compared, at first the project itself.
+    unreadable_folders: the folders that could not be listed.
+    """
+
+    comparison: Comparison
+    removed: dict[str, bytes] = field(default_factory=dict)
+    waiting_folders: list[str] = field(default_factory=lambda: [""])
+    unreadable_folders: list[str] = field(default_factory=list)
+
+
 class Freshness:
     """Finds the changes on disk that the index lacks. The caller must hold the engine's guard.
 
@@ -160,7 +178,7 @@ class Freshness:
     # The watch, None while there is none. `_wants_watch` says whether to open one.
     _watch: Watch | None = None
     # The number of the opening of the index (`Index.openings`) that was last brought up to date.
-    _openings = 0
+    _known_opening = 0
     # When the last complete update began (time.monotonic). 0 means that it failed, or that `forget`
     # was called, so the next update must look at the disk.
     _looked = 0.0
@@ -205,11 +223,6 @@ class Freshness:
         self._being_read: set[tuple[str, str]] = set()
         # By project, the reasons why a sweep could not see all files.
         self._troubles: dict[str, list[str]] = {}
-        # By (project, path), the stamp of a file that is not text.
-        self._skipped: dict[tuple[str, str], Stamp] = {}
-        # The projects with files that another version of memoranda could not index. The daemon may
-        # be of that version.
-        self._failed_elsewhere: set[str] = set()
         self._shared: dict[str, set[str]] = {}
         """By project, the paths of notes whose file has a second name (a hard link).
 
@@ -221,8 +234,8 @@ class Freshness:
         """The scope in force of each project that only some agents may use."""
         self.late: dict[str, Iterator[None]] = {}
         """The running sweep of each late project. Each `next` compares a few more files."""
-        self.unreadable: dict[tuple[str, str], str] = {}
-        """By (project, path), the reason why a file was left out: it cannot be read."""
+        self.left_out = LeftOutFiles(index)
+        """The files that are not in the index, because they cannot be read as notes."""
 
     def close(self) -> None:
         """Stop watching, and end the sweeps of late projects. The next update opens a new watch."""
@@ -272,7 +285,7 @@ class Freshness:
     def has_this_index(self) -> bool:
         """Whether the index is the one that was last brought up to date. It is pinned."""
         self._index.pin()
-        return self._index.openings == self._openings
+        return not self._is_index_replaced()
 
     def has_seen(self, moment: float) -> bool:
         """Whether the index was completely brought up to date after a moment (time.monotonic)."""
@@ -295,10 +308,9 @@ class Freshness:
 
         result = Result()
         begun_at = time.monotonic()
+        opening_before = self._known_opening
         # If this update fails, the next one must look at the disk.
         self._looked = 0.0
-        # The index is opened again if another process replaced it
-        openings_before = self._openings
         whole = whole or self._must_be_whole
         # This call waits for the late projects. So their sweeps in small pieces end here, and these
         # projects are swept at once, as all others are.
@@ -307,24 +319,33 @@ class Freshness:
         daemon_seconds = _DAEMON_SECONDS_LOCKED if is_locked else _DAEMON_SECONDS
         try:
             self._update(result, progress, daemon_seconds, whole)
-            if self._index.openings != self._openings:
+            if self._is_index_replaced():
                 # Another thread opened another index while this one read a large file.
                 self._index.try_later()
                 self._update(result, progress, daemon_seconds, whole)
-            self._must_be_whole = False
         except BaseException:
-            if self.late:
-                self.close()
-            # The watch reports each change only once, so the next update has to sweep.
-            self._pending = set(self.sources)
+            # The watch reports each change only once, so its reports for this update are lost.
+            self._let_all_be_swept()
             raise
-        is_other_index = self._index.openings != openings_before
-        if is_other_index:
-            # This update filled a new index, which may have taken long.
+        has_filled_new_index = self._index.openings != opening_before
+        if has_filled_new_index:
+            # This update filled a new index, which may have taken long. So a stand-in for an index
+            # that cannot be used is kept for some more seconds.
             self._index.try_later()
+        self._must_be_whole = False
         self._looked = begun_at
         self.behind = ""
         return result
+
+    def _is_index_replaced(self) -> bool:
+        """Whether another index was opened since the last update, so that nothing is known of it."""
+        return self._index.openings != self._known_opening
+
+    def _let_all_be_swept(self) -> None:
+        """Make the next update compare all projects with the disk, and begin late sweeps again."""
+        self._pending = set(self.sources)
+        if self.late:
+            self.close()
 
     def _update(
         self, result: Result, progress: Progress | None, daemon_seconds: float, whole: bool
@@ -397,7 +418,7 @@ class Freshness:
         The reasons are a new index, a replaced folder, and new rules about files to skip. Before a
         sweep, the index gets the passages that an ended process left out.
         """
-        if self._index.openings != self._openings:
+        if self._is_index_replaced():
             self._begin_with_this_index()
         if self._has_another_root():
             self.close()
@@ -409,11 +430,9 @@ class Freshness:
 
     def _begin_with_this_index(self) -> None:
         """Prepare a sweep of all projects, because another process has replaced the index."""
-        self._openings = self._index.openings
-        self._pending = set(self.sources)
-        if self.late:
-            self.close()
-        self._load_skipped()
+        self._known_opening = self._index.openings
+        self._let_all_be_swept()
+        self.left_out.load()
 
     def _has_another_root(self) -> bool:
         """Whether the folder of a watched project was created, removed or replaced since the watch
@@ -557,10 +576,11 @@ class Freshness:
             return set()
         if not self._is_own_index(answer["index"]):
             return set()
-        self._load_skipped()
+        self.left_out.load()
         # A project of the same name may be another folder for the daemon, which a preset gave it.
         watched_folders = answer["projects"]
-        trusted = projects - self._failed_elsewhere
+        # The daemon may be of a version that could not index some files.
+        trusted = projects - self.left_out.failed_elsewhere
         return {name for name in trusted if watched_folders.get(name) == self.sources[name].root}
 
     def _is_own_index(self, daemon_index: Sequence[int]) -> bool:
@@ -573,16 +593,6 @@ class Freshness:
             return False
         # The identity ends in the number of times that this process opened the file.
         return list(self._index.identity[:2]) == list(daemon_index)
-
-    def _load_skipped(self) -> None:
-        """Load from the index which files are not notes, and which files cannot be read."""
-        skipped = self._index.notes.skipped()
-        self._skipped = {key: stamp for key, (stamp, _) in skipped.items()}
-        self.unreadable = {key: why for key, (_, why) in skipped.items() if why}
-        failed_elsewhere = self._index.notes.failed_elsewhere()
-        if failed_elsewhere:
-            self._failed_elsewhere |= {project for project, _ in failed_elsewhere}
-            self._notice_all(failed_elsewhere)
 
     def retire_expired(self) -> None:
         """Hide entries whose time to live is over from all verbs (contract 004, 4).
@@ -675,7 +685,7 @@ class Freshness:
         index.pin()
         try:
             # If another process replaced the index, the next update begins the sweeps again.
-            while self.late and index.openings == self._openings:
+            while self.late and not self._is_index_replaced():
                 name = next(iter(self.late))
                 is_swept = self._continue_sweep(name, end)
                 if not is_swept:
@@ -724,15 +734,11 @@ class Freshness:
         """
         from memoranda.index import sync
 
-        comparison = sync.Comparison()
-        removed: dict[str, bytes] = {}
-        unreadable_folders: list[str] = []
-        waiting_folders = [""]
-
         # First, collect the differences of all folders. If they were applied folder by folder, a
         # file that moved to another folder would look like a removed note and a new note.
-        while waiting_folders:
-            folder = waiting_folders.pop()
+        sweep = _LateSweep(sync.Comparison())
+        while sweep.waiting_folders:
+            folder = sweep.waiting_folders.pop()
             # Each folder is watched before it is listed, so that no change is missed.
             try:
                 watch.add(source.name, source.root, folder)
@@ -741,73 +747,61 @@ class Freshness:
                 self.close()
                 self._wants_watch = False
                 return
-            subfolders: list[str] = []
-            unreadable: list[str] = []
-            yield from self._compare_folder(
-                source, folder, comparison, removed, subfolders, unreadable
-            )
-            waiting_folders += subfolders
-            unreadable_folders += unreadable
+            yield from self._compare_folder(source, folder, sweep)
 
         # Then apply the differences in small parts.
-        changes = comparison.end(removed, unreadable=())
+        changes = sweep.comparison.end(sweep.removed, unreadable=())
         yield
         for start in range(0, len(changes), _APPLIED_CHANGES):
             piece = changes[start : start + _APPLIED_CHANGES]
             while not self._try_to_apply(source, piece):
                 yield
             yield
-        if unreadable_folders:
-            self._troubles[source.name] = _unreadable(source.name, unreadable_folders)
+        if sweep.unreadable_folders:
+            self._troubles[source.name] = _unreadable(source.name, sweep.unreadable_folders)
         else:
             self._forget_lost_files(source)
 
     def _compare_folder(
-        self,
-        source: FolderSource,
-        folder: str,
-        comparison: Comparison,
-        removed: dict[str, bytes],
-        subfolders: list[str],
-        unreadable: list[str],
+        self, source: FolderSource, folder: str, sweep: _LateSweep
     ) -> Iterator[None]:
         """Compare the notes directly in one folder of a late project with the index. Yields often.
 
-        comparison: gets the stamps of the notes that the folder has, on disk and in the index.
-        removed: gets the stamps of those notes that only the index has, by path.
-        subfolders: gets the folders in the folder.
-        unreadable: gets the folder, if it cannot be read.
+        sweep: gets the differences, and the folders in this folder.
         """
         notes = self._index.notes
         name = source.name
         listing = Listing()
+        subfolders: list[str] = []
         known_paths: set[str] = set()
         for _ in source.portions(folder, listing, subfolders, _LISTED_FILES):
             known_stamps = notes.stamps_of(name, listing.stamps)
             known_paths.update(known_stamps)
-            comparison.look(known_stamps, listing.stamps)
+            sweep.comparison.look(known_stamps, listing.stamps)
             # A large folder is never in memory as a whole.
             listing.stamps.clear()
             yield
         self._shared.setdefault(name, set()).update(listing.shared)
-        unreadable += listing.unreadable
+        sweep.waiting_folders += subfolders
+        sweep.unreadable_folders += listing.unreadable
         # If a folder cannot be read, nobody knows which of its notes were removed.
         if listing.unreadable:
             return
         for part in notes.not_among(name, folder, known_paths, subfolders, _LISTED_FILES):
-            removed.update(part)
+            sweep.removed.update(part)
             yield
 
     def _forget_lost_files(self, source: FolderSource) -> None:
         """Forget those files of a project that were left out of the index and do not exist any
         more.
         """
-        lost: list[tuple[str, str]] = []
-        for project, path in self.unreadable.keys() | self._skipped.keys():
-            if project == source.name and source.stamp(path) is None:
-                lost.append((project, path))
+        lost = [
+            (source.name, path)
+            for path in self.left_out.paths_in(source.name)
+            if source.stamp(path) is None
+        ]
         if lost:
-            self._notice_all(lost)
+            self.left_out.forget_all(lost)
 
     def _try_to_apply(self, source: FolderSource, changes: Sequence[Difference]) -> bool:
         """Apply the differences that still exist to the index.
@@ -866,22 +860,18 @@ class Freshness:
         index = self._index
         name = source.name
         self._troubles.pop(name, None)
-        # Only sources that are one file have a version, which changes with every write.
+        # Only a project that is a single file has a version, which changes with every write. The
+        # index stores the version that it shows.
         version = source.version()
-        if version is not None:
-            if version == index.seen(name):
-                return
-            # A writer may have died while it wrote the file. Its change is completed before the
-            # file is read.
-            if self._ledger.has_line_change():
-                self._ledger.try_to_recover()
-                version = source.version()
-        elif not source.holds_entities:
-            # The index has seen a version only of a project that was a graph file before.
-            was_graph_file = name in self._pending and index.seen(name)
-            if was_graph_file:
-                with index.write_lock, index.transaction():
-                    index.forget_project(name)
+        if version is not None and version == index.seen(name):
+            return
+        # A writer may have died while it wrote the file. Its change is completed before the file is
+        # read.
+        if version is not None and self._ledger.has_line_change():
+            self._ledger.try_to_recover()
+            version = source.version()
+        if not source.holds_entities:
+            self._forget_former_graph_file(name)
 
         try:
             changes = self._changes_in(source, folder)
@@ -892,6 +882,18 @@ class Freshness:
         if version is not None and name not in self._troubles:
             with index.write_lock, index.transaction():
                 index.see(name, version)
+
+    def _forget_former_graph_file(self, name: str) -> None:
+        """Remove a project from the index if it was a graph file before, and is a folder now.
+
+        The index has entities of it, which a comparison with files would not find.
+        """
+        index = self._index
+        # Projects are pending when they may have changed. Usually this saves asking the index.
+        was_graph_file = name in self._pending and index.seen(name)
+        if was_graph_file:
+            with index.write_lock, index.transaction():
+                index.forget_project(name)
 
     def _changes_in(self, source: Source, folder: str) -> Sequence[Difference]:
         """Return the differences between a project, or one folder of it, and the index.
@@ -947,8 +949,7 @@ class Freshness:
         """Return the differences between one file and the index."""
         # A stamp of None means that there is no note.
         stamp = source.stamp(path) if source.is_note(path) else None
-        is_known_as_skipped = stamp is not None and stamp == self._skipped.get((source.name, path))
-        if is_known_as_skipped:
+        if stamp is not None and self.left_out.has((source.name, path), stamp):
             return []
         return self._plan_file(source, path, stamp)
 
@@ -958,10 +959,9 @@ class Freshness:
         stamp: the size and times of the file. None if the file is gone.
         """
         key = (source.name, path)
-        was_left_out = key in self.unreadable or key in self._skipped
-        # A file that is gone is removed from the record of skipped files.
-        if stamp is None and was_left_out:
-            self._notice_all([key])
+        is_gone = stamp is None
+        if is_gone and self.left_out.is_known(key):
+            self.left_out.forget_all([key])
         return self._index.plan_file(source.name, path, stamp)
 
     def _apply(
@@ -1042,8 +1042,7 @@ class Freshness:
                 ahead = self._read_while_released(source, changes, replaced_notes)
                 with self._long_notes.replacing([(name, note) for note in replaced_notes]):
                     is_same_source = self.sources.get(name) is source
-                    is_same_index = self._index.openings == self._openings
-                    if is_same_source and is_same_index:
+                    if is_same_source and not self._is_index_replaced():
                         differences = self._still_there(source, changes)
                         self._apply_now(source, differences, result, ahead=ahead)
                     else:
@@ -1126,14 +1125,15 @@ class Freshness:
         from memoranda.index.sync import BATCH
 
         application = _Application(self, source, changes, result, progress, ahead)
-        # Other processes read many files ahead.
+        # Helper processes read many files ahead. They would begin again after each note that is
+        # left out, so from the first such note on, this process reads the files itself.
         bulk_source = self._reader.bulk_source_of(source)
         while application.applied < len(changes):
             try:
                 application.apply_rest(bulk_source)
             except NotIndexable:
-                # Reading ahead would begin again after each note that is left out.
                 bulk_source = None
+                # The note is in the batch that comes next.
                 begin = application.applied
                 for change in changes[begin : begin + BATCH]:
                     application.apply_or_leave_out(change)
@@ -1186,12 +1186,9 @@ class Freshness:
 
     def leave_out(self, source: Source, error: NotIndexable) -> None:
         """Record that a note is not in the index until its file changes, and why."""
-        key = (source.name, error.path)
-        stamp = bounded(error.stamp)
-        self.unreadable[key] = str(error)
-        self._skipped[key] = stamp
         with self._index.write_lock, self._index.transaction():
-            self._index.notes.skip(*key, stamp, str(error), fails_here=True)
+            key = (source.name, error.path)
+            self.left_out.add(key, error.stamp, str(error), fails_here=True)
 
     def _parts(self, source: Source, folder: str, listing: Listing) -> Iterator[dict[str, Values]]:
         """Yield the stamps of a project's files by path, in several parts.
@@ -1202,24 +1199,19 @@ class Freshness:
         listing: gets the folders that cannot be read, and other findings.
         """
         name = source.name
-        skipped = self._skipped
         # At first these are all files that were left out. Each file that is listed is taken away, so
         # in the end only files remain that no longer exist.
-        missing_paths = {
-            path
-            for project, path in self.unreadable.keys() | skipped.keys()
-            if project == name and (not folder or path.startswith(f"{folder}/"))
-        }
+        missing_paths = self.left_out.paths_in(name, folder)
         for _ in source.parts(folder, listing):
             for path in missing_paths & listing.stamps.keys():
                 missing_paths.remove(path)
-                if skipped.get((name, path)) == bounded(listing.stamps[path]):
+                if self.left_out.has((name, path), listing.stamps[path]):
                     del listing.stamps[path]
             yield listing.stamps
             listing.stamps.clear()
         # The files in a folder that cannot be read may still exist.
         if missing_paths and not listing.unreadable:
-            self._notice_all([(name, path) for path in missing_paths])
+            self.left_out.forget_all((name, path) for path in missing_paths)
 
     def drop_derived(self) -> None:
         """Remove everything that is derived from notes. It is made again when it is needed.
@@ -1250,33 +1242,19 @@ class Freshness:
         """Return the note at a path if it may be indexed.
 
         stamp: the size and times of its file.
-        note: the note, or None for a file that is not text. Such a file is recorded as skipped, so
-            that it is not read again until it changes. Then the result is None.
+        note: the note, or None for a file that is not text. Such a file is left out, and the result
+            is None.
         """
         key = (project, path)
-        # Before the first update, the record of skipped files is not loaded yet.
-        if not self._openings:
-            self._load_skipped()
+        # Before the first update, the record of files that are left out is not loaded yet.
+        if not self._known_opening:
+            self.left_out.load()
         if note is not None:
-            self.notice(*key)
+            self.left_out.forget(key)
             return note
-        self._skipped[key] = stamp
-        if project in MEMORY_PROJECTS:
-            self.unreadable[key] = NOT_UTF8
-        self._index.notes.skip(*key, stamp, self.unreadable.get(key, ""))
+        # In other projects than those of memories, files that are not text are nothing unusual.
+        self.left_out.add(key, stamp, NOT_UTF8 if project in MEMORY_PROJECTS else "")
         return None
-
-    def _notice_all(self, keys: Sequence[tuple[str, str]]) -> None:
-        """Call `notice` for each (project, path), in one transaction of the index."""
-        with self._index.write_lock, self._index.transaction():
-            for key in keys:
-                self.notice(*key)
-
-    def notice(self, project: str, path: str) -> None:
-        """Remove a file from the record of skipped files, so that it is read again."""
-        self.unreadable.pop((project, path), None)
-        if self._skipped.pop((project, path), None) is not None:
-            self._index.notes.unskip(project, path)
 
 
 class _Application:

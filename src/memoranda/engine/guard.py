@@ -30,7 +30,7 @@ import math
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 from memoranda.errors import Busy, MemorandaError
 from memoranda.ledger.planned_change import ChangeQueue, PlannedChange
@@ -53,6 +53,20 @@ class RepeatAlone(BaseException):
     There are two reasons. A waiting change may be at the same place, and was not known when the call
     was planned. Or the change of the call was refused because of another waiting change.
     """
+
+
+class _CallInside(NamedTuple):
+    """The state that the guard has of the call inside it.
+
+    depth: how often its thread has entered.
+    asked_at, may_repeat: see the attributes of the guard.
+    shares: whether it makes one change, which may be made together with others.
+    """
+
+    depth: int
+    asked_at: float
+    may_repeat: bool
+    shares: bool
 
 
 class Guard(ThreadLock):
@@ -128,14 +142,7 @@ class Guard(ThreadLock):
         change. Raises RepeatAlone.
         """
         asked_at = time.monotonic()
-        with self._counting:
-            self.waiting += 1
-        try:
-            # `Guard.__enter__` would make the waiting changes.
-            super().__enter__()
-        finally:
-            with self._counting:
-                self.waiting -= 1
+        self._enter_counted()
         try:
             self._begin(asked_at, may_repeat=True)
             return work()
@@ -146,6 +153,17 @@ class Guard(ThreadLock):
                     self._make_what_waits()
             finally:
                 self.__exit__()
+
+    def _enter_counted(self) -> None:
+        """Enter, and count in `waiting` until then. The waiting changes are not made first."""
+        with self._counting:
+            self.waiting += 1
+        try:
+            # `Guard.__enter__` would make the waiting changes.
+            super().__enter__()
+        finally:
+            with self._counting:
+                self.waiting -= 1
 
     def _begin(self, asked_at: float, *, may_repeat: bool) -> None:
         """Record the arrival of a call that makes one change, which it may share (`may_share`).
@@ -173,32 +191,15 @@ class Guard(ThreadLock):
             self._make_what_waits()
         if planned.is_over.is_set():
             return
-        # While others are inside, the guard has their state. Afterwards it gets that of this call
-        # again: how often its thread has entered (`_depth`), and what `_begin` remembers.
-        asked_at = self.asked_at
-        may_repeat = self.may_repeat
-        depth = self._depth
-        self._end()
         while not planned.is_over.is_set():
-            self._let_in(planned)
-            # This thread is inside again.
-            self._depth = depth
+            call = self._leave_wholly()
+            try:
+                planned.is_over.wait(_SECONDS_BETWEEN_LOOKS)
+            finally:
+                self._come_back(call)
             # If no other call has made the changes in time, this call does.
             if not planned.is_over.is_set():
                 self._make_what_waits()
-        self._begin(asked_at, may_repeat=may_repeat)
-
-    def _let_in(self, planned: PlannedChange) -> None:
-        """Leave the guard at all its levels, wait for `planned` a short time, and come in again.
-
-        Coming in may take any time.
-        """
-        self._depth = 1
-        self.__exit__()
-        try:
-            planned.is_over.wait(_SECONDS_BETWEEN_LOOKS)
-        finally:
-            self._come_in()
 
     @contextmanager
     def released(self) -> Iterator[None]:
@@ -210,28 +211,37 @@ class Guard(ThreadLock):
         if not self.is_mine:
             yield
             return
-        # While others are inside, the guard has their state. Afterwards it gets that of this call
-        # again. With the depth 1, one `__exit__` leaves the guard at all its levels.
-        depth = self._depth
-        is_shared = self._shares
-        may_repeat = self.may_repeat
-        self._end()
-        self._depth = 1
-        self.__exit__()
+        call = self._leave_wholly()
         try:
             yield
         finally:
-            asked_at = time.monotonic()
-            self._come_in()
-            self._depth = depth
-            if is_shared:
-                self._begin(asked_at, may_repeat=may_repeat)
+            # Other programs may have changed files meanwhile. So for a comparison of the index with
+            # the disk, the call asks to come in only now.
+            if call.shares:
+                call = call._replace(asked_at=time.monotonic())
+            self._come_back(call)
 
-    def _come_in(self) -> None:
-        """Enter once, however long that takes: Busy is ignored, and entering is tried again."""
+    def _leave_wholly(self) -> _CallInside:
+        """Leave the guard, however often this thread has entered.
+
+        Returns the state of the call, because the guard gets the states of those that come in now.
+        """
+        call = _CallInside(self._depth, self.asked_at, self.may_repeat, self._shares)
+        self._end()
+        # With the depth 1, one `__exit__` leaves the guard at all its levels.
+        self._depth = 1
+        self.__exit__()
+        return call
+
+    def _come_back(self, call: _CallInside) -> None:
+        """Enter the guard as `_leave_wholly` left it, however long that takes."""
         while not self.is_mine:
             with suppress(Busy):
                 super().__enter__()
+        self._depth = call.depth
+        self.asked_at = call.asked_at
+        self.may_repeat = call.may_repeat
+        self._shares = call.shares
 
     def let_pass(self, turns: int) -> None:
         """Wait while other threads come in and leave, at most `_SECONDS_OF_COURTESY`.

@@ -18,7 +18,7 @@ from memoranda.clock import parse_stamp, stamp
 from memoranda.engine.engine import verb
 from memoranda.engine.notes import NoteVerbs
 from memoranda.engine.past_privacy import PastPrivacy
-from memoranda.engine.transaction import Location, Transaction, root_of, source_at
+from memoranda.engine.transaction import Transaction, root_of, source_at
 from memoranda.engine.undo import (
     ENTRIES,
     EXPIRE,
@@ -43,6 +43,7 @@ from memoranda.ledger.change import (
     FOLD,
     TAKEN_BACK,
     Change,
+    Location,
     Touched,
     undone_numbers,
 )
@@ -242,8 +243,7 @@ class HistoryVerbs(NoteVerbs):
         """
         history = self.engine.ledger.history
         if place is not None:
-            project, path, _ = place
-            return history.changes_at(project, path, before=before)
+            return history.changes_at(place.project, place.path, before=before)
         if agent is not None:
             return history.changes_by(agent, before=before)
         return history.changes(before=before)
@@ -349,7 +349,7 @@ class HistoryVerbs(NoteVerbs):
 
     def _location_of(self, info: NoteInfo) -> Location:
         """Return the place of a note, as the ledger names it."""
-        return info.project, info.path, root_of(self.engine, info.project)
+        return Location(info.project, info.path, root_of(self.engine, info.project))
 
     def _own_location(self, ref: str) -> Location | None:
         """Return the place in this home that `project/path` means, whether or not a file is there.
@@ -363,7 +363,7 @@ class HistoryVerbs(NoteVerbs):
         if name is None:
             return None
         clean_path = path_guard.clean(path, name, hidden=True)
-        return name, clean_path, root_of(self.engine, name)
+        return Location(name, clean_path, root_of(self.engine, name))
 
     def _place_by_path(self, ref: str, own_location: Location | None) -> Location | None:
         """Return the place that `project/path` or an absolute path means. None if no such place is
@@ -406,16 +406,16 @@ class HistoryVerbs(NoteVerbs):
         for touched in self._seen_steps(self.engine.ledger.history.steps_at(path, ref)):
             # A move has two paths. Other steps have an empty `to`.
             for touched_path in filter(None, (touched.path, touched.to)):
-                if own_location == (touched.project, touched_path, touched.root):
+                place = touched.place._replace(path=touched_path)
+                if place == own_location:
                     return own_location
-                is_named = (touched.project.lower(), touched_path) == (project.lower(), path)
-                has_absolute_path = os.path.join(touched.root, touched_path) == ref
-                # Only steps in folders elsewhere have a root.
-                if touched.root and (is_named or has_absolute_path):
-                    places_elsewhere[touched.project, touched_path, touched.root] = None
+                is_elsewhere = place.root != ""
+                is_named = (place.project.lower(), place.path) == (project.lower(), path)
+                if is_elsewhere and (is_named or place.name == ref):
+                    places_elsewhere[place] = None
         places = list(places_elsewhere)
         if len(places) > 1:
-            raise Ambiguous(ref, [os.path.join(root, file_path) for _, file_path, root in places])
+            raise Ambiguous(ref, [place.name for place in places])
         return places[0] if places else None
 
     def place_by_id(self, ref: str) -> Location | None:
@@ -429,7 +429,7 @@ class HistoryVerbs(NoteVerbs):
             steps = self.engine.ledger.history.steps_with_id(name, ref[:8])
             first_touched = next(self._seen_steps(steps), None)
             if first_touched is not None:
-                return first_touched.project, first_touched.path, first_touched.root
+                return first_touched.place
         return None
 
     def _seen_steps(self, steps: Iterable[PlacedStep]) -> Iterator[Touched]:
@@ -493,12 +493,11 @@ class HistoryVerbs(NoteVerbs):
         """
         with self.engine.writing():
             past_privacy = self.past()
-            changes = []
-            for number in sorted(set(numbers), reverse=True):
-                change = self.engine.ledger.history.change(number)
-                if change is None or not self._is_visible(change, past_privacy):
-                    raise CannotUndo(f"There is no change #{number}.")
-                changes.append(change)
+            # The latest change is undone first.
+            changes = [
+                self._numbered_change(number, past_privacy)
+                for number in sorted(set(numbers), reverse=True)
+            ]
             if not changes:
                 raise CannotUndo("There is nothing to undo.")
             if any(file.do == StepKind.LINES for change in changes for file in change.files):
@@ -657,13 +656,8 @@ class HistoryVerbs(NoteVerbs):
             past_privacy = self.past()
             if change is None:
                 change_to_undo = self._latest_to_undo(past_privacy)
-                not_there = "There is nothing to undo."
             else:
-                change_to_undo = self.engine.ledger.history.change(change)
-                not_there = f"There is no change #{change}."
-            # A change that the caller may not see does not exist for the caller.
-            if change_to_undo is None or not self._is_visible(change_to_undo, past_privacy):
-                raise CannotUndo(not_there)
+                change_to_undo = self._numbered_change(change, past_privacy)
             refusal = self.refusal_of_undo(change_to_undo)
             if refusal is not None:
                 raise refusal
@@ -674,8 +668,19 @@ class HistoryVerbs(NoteVerbs):
                 return self._undo_lines(change_to_undo, past_privacy)
             return self._take_back([change_to_undo], f"#{change_to_undo.number}")
 
-    def _latest_to_undo(self, past_privacy: PastPrivacy | None) -> Change | None:
-        """Return the latest change that can be undone. None if there is no such change.
+    def _numbered_change(self, number: int, past_privacy: PastPrivacy | None) -> Change:
+        """Return the change with a number. Raises CannotUndo if the caller sees no such change.
+
+        past_privacy: says which steps are hidden from the caller. None for the owner, who sees all.
+        """
+        change = self.engine.ledger.history.change(number)
+        # A change that the caller may not see does not exist for the caller.
+        if change is None or not self._is_visible(change, past_privacy):
+            raise CannotUndo(f"There is no change #{number}.")
+        return change
+
+    def _latest_to_undo(self, past_privacy: PastPrivacy | None) -> Change:
+        """Return the latest change that can be undone. Raises CannotUndo if there is no such change.
 
         Undos, changes that are undone, and changes of upkeep are skipped.
 
@@ -688,7 +693,7 @@ class HistoryVerbs(NoteVerbs):
                 continue
             if self._is_visible(change, past_privacy) and history.undone_by(change) is None:
                 return change
-        return None
+        raise CannotUndo("There is nothing to undo.")
 
     def refusal_of_undo(self, change: Change) -> CannotUndo | None:
         """Return the error that a change cannot be undone. None means that the history knows no
@@ -758,7 +763,7 @@ class HistoryVerbs(NoteVerbs):
 
         def blocked(project: str, path: str) -> CannotUndo:
             """Return the error for a file that a later change has touched, too."""
-            return later_changes.blocked((project, path, change.root), is_visible)
+            return later_changes.blocked(Location(project, path, change.root), is_visible)
 
         return undo_lines(self, change, blocked)
 
@@ -769,9 +774,9 @@ class HistoryVerbs(NoteVerbs):
         """
         with self.engine.guard:
             recorded_change = self.engine.ledger.history.change(change)
-            if recorded_change is None:
-                raise NotInHistory(f"#{change}")
-            visible_change = self._listed_part(recorded_change, self.past())
+            visible_change = None
+            if recorded_change is not None:
+                visible_change = self._listed_part(recorded_change, self.past())
             if visible_change is None:
                 raise NotInHistory(f"#{change}")
             texts = islice(visible_change.texts(), limit or None)
@@ -822,13 +827,12 @@ class HistoryVerbs(NoteVerbs):
         touched: its step on the file.
         digest: the SHA-256; None for no text.
         """
-        visited: set[str] = set()
-        while digest is not None and digest not in visited:
-            visited.add(digest)
-            data = self._kept_or_present(touched, digest)
+        if digest is None:
+            return None
+        for version in self.engine.ledger.history.counted_versions(digest, change.number):
+            data = self._kept_or_present(touched, version)
             if data is not None:
                 return data.decode("utf-8", "replace")
-            digest = self.engine.ledger.history.folded_into(digest, change.number)
         return None
 
     def _kept_or_present(self, touched: Touched, digest: str) -> bytes | None:

@@ -20,10 +20,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from memoranda.engine.transaction import Location
 from memoranda.engine.writing import id_list
 from memoranda.errors import NotFound, StorageError
-from memoranda.ledger.change import FOLD, Change, Touched, undone_numbers
+from memoranda.ledger.change import FOLD, Change, Location, Touched, undone_numbers
 from memoranda.ledger.history import History
 from memoranda.note import frontmatter
 from memoranda.note.edit import SetKeys
@@ -102,7 +101,7 @@ def later_upkeep(
     if first_text is None:
         return None
     try:
-        text_left = history.text(first_text, place[1]).decode()
+        text_left = history.text(first_text, place.path).decode()
         text_now = now.data.decode()
         body_left = text_left[frontmatter.split(text_left).body_at :]
         body_now = text_now[frontmatter.split(text_now).body_at :]
@@ -115,53 +114,59 @@ def later_upkeep(
 
 
 def _text_before_upkeep(
-    history: History,
-    place: Location,
-    number: int,
-    left: str,
-    digest_now: str,
-    before: int | None = None,
+    history: History, place: Location, number: int, left: str, digest_now: str
 ) -> str | None:
-    """Return the SHA-256 of the text before the first of the changes to step over.
+    """Return the SHA-256 of the text that the first later change of upkeep replaced.
 
-    It is the text that the change left, perhaps with more counted reads. None if one of the later
-    changes cannot be stepped over.
-
-    before: only changes with lower numbers matter. None for all.
+    It is the text that the change left, or a version of that text with more counted reads. None if
+    one of the later changes cannot be stepped over.
     """
     # The undo of a later change brought back the text that the change left.
     if digest_now == left:
         return left
-    first_text = None
-    digest = digest_now
-    # The newest change comes first, so this goes back from the present text.
-    for change in history.changes_at(place[0], place[1], after=number, before=before):
+    text_before = None
+    for change, replaced_text in _changes_back_from(history, place, number, digest_now):
+        # FOLD only stores counts of reads.
+        if change.verb != FOLD:
+            is_sorting = _steps_of_sorting(change) is not None
+            if not is_sorting and not can_be_stepped_over(history, change):
+                return None
+            text_before = replaced_text
+        if replaced_text == left:
+            return text_before
+    return None
+
+
+def _changes_back_from(
+    history: History, place: Location, number: int, digest: str, before: int | None = None
+) -> Iterator[tuple[Change, str | None]]:
+    """Yield the changes that led to the text at a place, the last one first.
+
+    Each comes with the SHA-256 of the text that it replaced; None if it made the file. A memory that
+    a job moved to another category is followed back to its former place.
+
+    number: the change at which this ends.
+    digest: the SHA-256 of the text.
+    before: only changes with lower numbers matter. None for all.
+    """
+    for change in history.changes_at(place.project, place.path, after=number, before=before):
         removed = _removed_by_sorting(change, place, digest)
         if removed is not None and removed.old is not None:
-            if removed.old == left:
-                return left
-            place_before = (removed.project, removed.path, removed.root)
-            return _text_before_upkeep(
-                history, place_before, number, left, removed.old, before=change.number
+            yield change, removed.old
+            yield from _changes_back_from(
+                history, removed.place, number, removed.old, before=change.number
             )
+            return
         for touched in reversed(change.files):
-            if (touched.project, touched.path, touched.root) != place:
+            # A step that wrote another text did not lead to this one. Either the other text was
+            # replaced outside of memory, or an undo has taken the step back.
+            is_here = touched.place == place
+            if not is_here or touched.new != digest:
                 continue
-            # Another text than this change wrote was saved outside of memory. An older change of a
-            # text that the undo of later changes brings back is no longer in the way.
-            if touched.new != digest:
-                continue
-            # FOLD only stores counts of reads.
-            is_fold = change.verb == FOLD
-            is_in_the_way = not is_fold and not can_be_stepped_over(history, change)
-            if touched.old is None or is_in_the_way:
-                return None
+            yield change, touched.old
+            if touched.old is None:
+                return
             digest = touched.old
-            if not is_fold:
-                first_text = digest
-        if digest == left:
-            return first_text
-    return None
 
 
 def path_after_sorting(history: History, place: Location, number: int) -> str:
@@ -172,20 +177,16 @@ def path_after_sorting(history: History, place: Location, number: int) -> str:
     place: where the change left the memory: project, path and folder.
     number: the number of the change.
     """
-    project, path, root = place
     after = number
     while True:
-        moves = (
-            (change, put)
-            for change in history.changes_at(project, path, after=after)
-            for put in _put_by_sorting(change, (project, path, root))
-        )
-        # The newest change comes first. It is the last one at this path, since nothing is there.
-        newest_move = next(moves, None)
-        if newest_move is None:
-            return path
-        change, put = newest_move
-        path = put.path
+        # The newest change comes first. It is the last one at this place, since nothing is there.
+        for change in history.changes_at(place.project, place.path, after=after):
+            new_place = _place_after_sorting(change, place)
+            if new_place is not None:
+                break
+        else:
+            return place.path
+        place = new_place
         after = change.number
 
 
@@ -217,18 +218,17 @@ def _removed_by_sorting(change: Change, place: Location, digest: str) -> Touched
     if steps is None:
         return None
     removed, put = steps
-    is_here = (put.project, put.path, put.root) == place and put.new == digest
-    return removed if is_here else None
+    is_of_this_text = put.place == place and put.new == digest
+    return removed if is_of_this_text else None
 
 
-def _put_by_sorting(change: Change, place: Location) -> Iterator[Touched]:
-    """Yield the step of the new place if a change moved a memory away from this place."""
+def _place_after_sorting(change: Change, place: Location) -> Location | None:
+    """Return the new place if a change moved the memory of this place. None if it did not."""
     steps = _steps_of_sorting(change)
     if steps is None:
-        return
+        return None
     removed, put = steps
-    if (removed.project, removed.path, removed.root) == place:
-        yield put
+    return put.place if removed.place == place else None
 
 
 def can_be_stepped_over(history: History, change: Change) -> bool:

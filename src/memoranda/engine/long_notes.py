@@ -111,8 +111,8 @@ class LongNotes:
         """
         long_notes = [(project, note) for project, note in notes if has_parts(note.passages)]
         rows = {note.row for _, note in long_notes}
-        # Without this record, other threads would put the passages back. It counts, because another
-        # change of the same note may end before this one.
+        # Without this record, other threads would put the passages back. A number is recorded for
+        # each note, because another change of the same note may end before this one.
         self._being_replaced.update(rows)
         self._will_place += 1
         try:

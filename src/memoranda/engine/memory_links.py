@@ -30,6 +30,7 @@ from memoranda.query import Query
 from memoranda.sources.step import Step
 
 if TYPE_CHECKING:
+    from memoranda.index.link_queries import ResolvedLink
     from memoranda.index.rows import Edge, Reached
     from memoranda.note.model import Note, Observation
     from memoranda.note.timephrase.reading import Reading
@@ -264,8 +265,7 @@ class LinkVerbs(ReadVerbs, WritingSession):
             resolved_links = self.index.links.resolved_links_of(sorted(infos_by_row), self.agent)
             # Put the links of each memory together, in the order of the paths of the memories.
             positions = {row: position for position, row in enumerate(infos_by_row)}
-            # The first field of a link is the row of the memory that has it.
-            resolved_links.sort(key=lambda link: positions[link[0]])
+            resolved_links.sort(key=lambda link: positions[link.row])
             plan, links_by_row = _planned_links(infos_by_row, resolved_links)
             if not dry_run:
                 for row, ids in links_by_row.items():
@@ -276,28 +276,27 @@ class LinkVerbs(ReadVerbs, WritingSession):
 
 
 def _planned_links(
-    infos_by_row: Mapping[int, NoteInfo], resolved_links: Iterable[tuple[int, str, int | None]]
+    infos_by_row: Mapping[int, NoteInfo], resolved_links: Iterable[ResolvedLink]
 ) -> tuple[ResolvedLinks, dict[int, list[str]]]:
     """Plan which ids to add to headers of memories because their texts have wikilinks.
 
     infos_by_row: all memories, by row.
-    resolved_links: (row of the memory with the link, name in the link, row of the linked note). The
-        last is None if no note has the name.
+    resolved_links: the links in the texts of the memories.
 
     Returns the plan, and the new `links` of each memory by row.
     """
     links_by_row = {row: list(info.links) for row, info in infos_by_row.items()}
     plan = ResolvedLinks(actions=[], resolved=0, added=0, unresolved=[])
     rows_with_new_links: set[int] = set()
-    for row, name, target_row in resolved_links:
-        info = infos_by_row[row]
-        if target_row is None:
+    for link in resolved_links:
+        info = infos_by_row[link.row]
+        if link.target_row is None:
             # The ids in the header are among these links. If such an id leads to no note, the note
             # may be another agent's, so it is not reported as missing.
-            if name not in info.links:
-                plan.unresolved.append((info.id, name))
+            if link.name not in info.links:
+                plan.unresolved.append((info.id, link.name))
             continue
-        target = infos_by_row.get(target_row)
+        target = infos_by_row.get(link.target_row)
         if target is None or target.row == info.row:
             continue
         # A link is on both sides, so both memories must be writable.
@@ -305,7 +304,7 @@ def _planned_links(
             continue
         # An action is shown at the memory with the wikilink. The ids are added on both sides.
         if target.id not in links_by_row[info.row]:
-            plan.actions.append(LinkAction(info.id, target.id, f"[[{name}]]", info.path))
+            plan.actions.append(LinkAction(info.id, target.id, f"[[{link.name}]]", info.path))
             rows_with_new_links.add(info.row)
         for source, partner in ((info, target), (target, info)):
             if partner.id not in links_by_row[source.row]:
@@ -491,11 +490,13 @@ def end_validity(
             )
         file, text = editable(session, info)
         note = session.parse(info.project, info.path, file)
-        old_begins, *_ = valid_span(replace(note, valid_until=None))
-        would_end_before_it_begins = microseconds(parse_stamp(begins)) <= old_begins
         ends = begins
-        if would_end_before_it_begins and not explicit:
+        if not explicit and _begins_after(note, begins):
             ends = stamp(session.clock())
+        ends_earlier = note.valid_until is not None and note.valid_until <= parse_stamp(ends)
+        if ends_earlier:
+            continue
+
         keys = {}
         # The owner's note holds until the owner confirms the new one (`upheld_rows`).
         if session.agent is None or info.provenance.trust != "owner":
@@ -503,10 +504,17 @@ def end_validity(
         if not note.own_id:
             # The new note names the old one by its id, which must not change with the path.
             keys["id"] = note.id
-        new_end = parse_stamp(ends)
-        ends_by_then = note.valid_until is not None and note.valid_until <= new_end
-        if keys and not ends_by_then:
+        if keys:
             set_keys(session, change, info, keys, file, text)
+
+
+def _begins_after(note: Note, moment: str) -> bool:
+    """Whether a note begins to be valid at this moment or later.
+
+    moment: a time as a header has it.
+    """
+    begins, *_ = valid_span(replace(note, valid_until=None))
+    return microseconds(parse_stamp(moment)) <= begins
 
 
 def end_superseded(
@@ -525,20 +533,26 @@ def end_superseded(
         for info in old:
             _check_circle(session, info, overwritten)
     valid_from = draft.metadata.get("valid_from")
-    now = stamp(session.clock())
-    begins = valid_from or now
-    if not valid_from and draft.date and draft.date < now:
-        # The new note is about a past day, so the old notes end on that day. A date that cannot be
-        # read has no effect.
-        day = draft.date[:_DAY_CHARACTERS]
-        with suppress(ValueError):
-            parse_stamp(day)
-            begins = day
+    begins = valid_from or _past_day_or_now(session, draft)
     end_validity(session, change, old, begins, step.scope, explicit=bool(valid_from))
     change.about = change.about or (step.project, step.path)
     # The new note is written last, so that it comes first where the latest changes are listed.
     change.steps.remove(step)
     change.steps.append(step)
+
+
+def _past_day_or_now(session: ReadVerbs, draft: Draft) -> str:
+    """Return the day that a new note is about if that day is past, or else the present time.
+
+    A date that cannot be read counts as no date.
+    """
+    now = stamp(session.clock())
+    if draft.date and draft.date < now:
+        day = draft.date[:_DAY_CHARACTERS]
+        with suppress(ValueError):
+            parse_stamp(day)
+            return day
+    return now
 
 
 def _check_circle(session: ReadVerbs, before: NoteInfo, after: NoteInfo) -> None:

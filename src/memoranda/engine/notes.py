@@ -677,8 +677,13 @@ class NoteVerbs(PlaceVerbs, LinkVerbs):
     def _place_of_missing(self, identifier: str, project: str | None) -> tuple[str, str]:
         """Return the project and the path that the identifier of a missing note means.
 
-        For example, `work/plan` is `plan` in the project `work`, if there is such a project. If
-        not, it is `work/plan` in the default project.
+        The usual project is the one that the caller named, or else the default project.
+
+        - `plan` is in the usual project.
+        - `work/plan` is `plan` in the project `work`. If there is no such project, or the caller
+          named another one, it is `work/plan` in the usual project.
+        - `memory://work/plan` means the same, but `work` must be a project, or a folder of the usual
+          project.
 
         project: the project that the caller named; None if the caller named no project.
 
@@ -697,11 +702,8 @@ class NoteVerbs(PlaceVerbs, LinkVerbs):
             return first_project, remaining_path
 
         is_address = identifier.startswith(links.SCHEME)
-        if not is_address:
+        if not is_address or self._kind(usual_project, first_part) == "folder":
             return usual_project, path
-        if self.engine.source(usual_project).place(first_part).kind == "folder":
-            return usual_project, path
-        # In an address such as `memory://work/plan`, a first part that is not a folder is a project.
         source = self.engine.source(first_part)
         if project is not None:
             raise InvalidInput(

@@ -18,6 +18,7 @@ from memoranda.engine.whereabouts import Place, PlacedChange
 from memoranda.errors import MemorandaError
 from memoranda.index.rows import NoteInfo
 from memoranda.ledger.change import Change, Touched
+from memoranda.ledger.history import History
 from memoranda.query import Query
 from memoranda.sources.step import StepKind
 
@@ -83,7 +84,6 @@ def outside_edits(
     else:
         later_text = _text_before(newer, revisions[newer.change.number])
     edits: dict[int, OutsideEdit] = {}
-    is_latest = newer is None
     # If the text after a change is not the text before the next change, somebody edited the note in
     # between. `later_text` is the text before the next change, or the present one.
     for step in steps:
@@ -94,12 +94,11 @@ def outside_edits(
                 after=number,
                 since=own_text.time,
                 time=later_text.time,
-                is_latest=is_latest,
+                is_latest=newer is None and step is steps[0],
                 text_before=own_text.text,
                 text_after=later_text.text,
             )
         later_text = _text_before(step, revisions[number])
-        is_latest = False
     return edits
 
 
@@ -125,17 +124,20 @@ def notes_edited_outside(
     # Notes of which a change replaced a text that no change wrote. Only the first file of each
     # change is looked at.
     for change in changes:
-        if not change.files:
+        touched = change.files[0] if change.files else None
+        if touched is None or not _replaced_outside_text(history, touched):
             continue
-        touched = change.files[0]
-        if touched.old is None or touched.new is None:
-            continue
-        if history.writer_of(touched.old) is not None:
-            continue
-        present_info = memory.index.notes.get(touched.project, touched.to or touched.path)
-        if present_info is not None and memory.sees(present_info.scope):
-            infos[present_info.project, present_info.path] = present_info
+        info_now = memory.index.notes.get(touched.project, touched.to or touched.path)
+        if info_now is not None and memory.sees(info_now.scope):
+            infos[info_now.project, info_now.path] = info_now
     return list(infos.values())
+
+
+def _replaced_outside_text(history: History, touched: Touched) -> bool:
+    """Whether a step replaced a text that no change wrote by another text."""
+    if touched.old is None or touched.new is None:
+        return False
+    return history.writer_of(touched.old) is None
 
 
 def _present_text(memory: HistoryVerbs, place: Place) -> _TextAtTime | None:
@@ -195,12 +197,4 @@ def _is_counted(memory: HistoryVerbs, before: _TextAtTime, after: _TextAtTime, c
     change: the number of the change that wrote the earlier text.
     """
     history = memory.engine.ledger.history
-    digest: str | None = before.digest
-    visited: set[str] = set()
-    # Counts may have been written several times, each of which replaced the text before.
-    while digest is not None and digest not in visited:
-        if digest == after.digest:
-            return True
-        visited.add(digest)
-        digest = history.folded_into(digest, change)
-    return False
+    return after.digest in history.counted_versions(before.digest, change)

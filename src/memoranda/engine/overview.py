@@ -278,11 +278,13 @@ class Pending:
             path: [] for path in (layout.pending, *list_files)
         }
         for info, reminder in reminders:
-            agent = info.scope.removeprefix(_AGENT)
             if info.scope == GLOBAL:
                 parts[layout.pending].append((info, reminder))
-            # With any other scope, which was written by hand, nobody can see the reminder.
-            elif agent != info.scope and is_agent(agent):
+                continue
+            # Somebody may have written another scope by hand. Then nobody can see the reminder.
+            agent = info.scope.removeprefix(_AGENT)
+            is_of_agent = info.scope.startswith(_AGENT) and is_agent(agent)
+            if is_of_agent:
                 parts.setdefault(layout.pending_of(agent), []).append((info, reminder))
         return parts
 

@@ -14,10 +14,10 @@ from dataclasses import dataclass
 
 from memoranda.engine.engine import Engine
 from memoranda.engine.session import HomeSession
-from memoranda.engine.transaction import Location, is_here, read_or_none, source_at
+from memoranda.engine.transaction import is_here, read_or_none, source_at
 from memoranda.engine.writing import scope_of
 from memoranda.errors import MemorandaError
-from memoranda.ledger.change import Change, Touched
+from memoranda.ledger.change import Change, Location, Touched
 from memoranda.ledger.history import PlacedStep
 from memoranda.sources.step import StepKind
 
@@ -71,18 +71,16 @@ class PastPrivacy:
             return True
         if not self._may_hide or touched.do not in _STEPS_ON_NOTES:
             return False
-        is_moved_folder = touched.do == StepKind.MOVE and touched.old is None
-        if is_moved_folder:
+        if touched.moves_folder:
             return self._holds_only_hidden(touched)
 
         # Find the step in the history of its path, and follow the note from there to the present.
-        place = (touched.project, touched.path, touched.root)
-        for step in self._steps_at(place):
+        for step in self._steps_at(touched.place):
             if step.number == change.number and step.touched == touched:
-                cursors = self._cursors_after(step, place)
+                cursors = self._cursors_after(step, touched.place)
                 return any(self._is_private_after(cursor) for cursor in cursors)
         # The ledger has no such step on this path, so only the present note can tell.
-        return self._is_private_now(place)
+        return self._is_private_now(touched.place)
 
     def _holds_only_hidden(self, moved: Touched) -> bool:
         """Whether a moved folder has notes, and the caller may see none of them.
@@ -144,19 +142,18 @@ class PastPrivacy:
         next_index = bisect_right(
             steps, cursor_position, key=lambda step: (step.number, step.position)
         )
-        _, _, root = cursor.place
         for step in steps[next_index:]:
-            if step.touched.root == root:
+            if step.touched.root == cursor.place.root:
                 return step
         return None
 
     def _steps_at(self, place: Location) -> Sequence[PlacedStep]:
         """Return all steps in the ledger on a path or on a folder above it, the oldest first."""
-        project, path, _ = place
-        steps = self._steps.get((project, path))
+        key = (place.project, place.path)
+        steps = self._steps.get(key)
         if steps is None:
-            steps = self._history.placed_steps(project, path)
-            self._steps[project, path] = steps
+            steps = self._history.placed_steps(place.project, place.path)
+            self._steps[key] = steps
         return steps
 
     def _cursors_after(self, step: PlacedStep, place: Location) -> Iterator[_Cursor]:
@@ -168,9 +165,8 @@ class PastPrivacy:
         touched = step.touched
         if touched.do == StepKind.MOVE:
             # The step may move a folder above the note.
-            _, old_path, _ = place
-            path = touched.to + old_path[len(touched.path) :]
-            yield _Cursor((touched.project, path, touched.root), step.number, step.position)
+            path = touched.to + place.path[len(touched.path) :]
+            yield _Cursor(touched.place._replace(path=path), step.number, step.position)
             return
         is_gone = touched.do == StepKind.REMOVE
         yield _Cursor(place, step.number, step.position, is_gone)
@@ -196,18 +192,17 @@ class PastPrivacy:
             has_same_name = os.path.basename(touched.path) == name
             is_same_note = touched.old is None and (is_just_before or has_same_name)
             if is_same_note or removal.verb == _MERGE:
-                place = (touched.project, touched.path, touched.root)
-                yield _Cursor(place, step.number, step.position)
+                yield _Cursor(touched.place, step.number, step.position)
 
     def _is_private_now(self, place: Location) -> bool:
         """Whether there is a note at `place` now that the caller may not see."""
-        project, path, root = place
-        if is_here(self._engine, project, root):
-            info = self._engine.index.notes.get(project, path)
+        if is_here(self._engine, place.project, place.root):
+            info = self._engine.index.notes.get(place.project, place.path)
             if info is not None:
                 return not self._session.sees(info.scope)
         try:
-            file = read_or_none(source_at(self._engine, project, root), path)
+            source = source_at(self._engine, place.project, place.root)
+            file = read_or_none(source, place.path)
         except MemorandaError:
             return False
         return file is not None and not self._session.sees(scope_of(file.data))
@@ -218,11 +213,9 @@ def _brings_another_note(step: PlacedStep, place: Location) -> bool:
     touched = step.touched
     if touched.do == StepKind.MOVE:
         # A file moved to this path, or a folder moved to a folder above it.
-        _, path, _ = place
-        return f"{path}/".startswith(f"{touched.to}/")
-    is_new_file = touched.do == StepKind.PUT and touched.old is None
+        return f"{place.path}/".startswith(f"{touched.to}/")
     # An undo or a restore creates the file, too, but brings back the earlier note.
-    return is_new_file and step.verb not in _RETURNING
+    return touched.makes_file and step.verb not in _RETURNING
 
 
 def scopes_below(engine: Engine, moved: Touched) -> dict[str, str]:

@@ -111,19 +111,19 @@ class ProjectVerbs(ReadVerbs, WritingSession):
 
             # In a database, `_root` has allowed only a folder of the home, which all machines share.
             is_shared = self.settings.url is not None
+            if self.agent is not None and not is_shared:
+                # Symlinks are resolved now: one could be replaced before the owner answers.
+                root = _real(root)
             if self.agent is not None:
-                if not is_shared:
-                    # Symlinks are resolved now: one could be replaced before the owner answers.
-                    root = _real(root)
                 _check_words(name, root, folder)
-                needs_consent = not is_shared and not self._may_add(root, folder)
-                if needs_consent:
+                if not is_shared and not self._may_add(root, folder):
                     ask(self, name, root, default)
                     return Project(name, root, built_in=False), "asked"
 
             self._prepare_place(root, folder, default=default, make=make, hidden=hidden)
-            place = f"{OWN_FOLDER}/{name}" if is_shared else str(root)
-            changes: dict[str, Any] = {f"projects.{name}": place}
+            changes: dict[str, Any] = {
+                f"projects.{name}": f"{OWN_FOLDER}/{name}" if is_shared else str(root)
+            }
             if default:
                 changes["notes.default_project"] = name
             self._write_config(changes | access_keys)
@@ -190,22 +190,35 @@ class ProjectVerbs(ReadVerbs, WritingSession):
 
         Raises ProjectRefused for a folder that an agent may not even ask for.
         """
+        # If the folder is in none that is open to agents, it is only in the whole disk.
         whole_disk = Path("/")
+        open_folder = self._open_folder_around(root) or whole_disk
+        self._check_may_ask_for(root, open_folder, shown_path)
+        self._check_folder(root, shown_path, make=True)
+        # A setting that opens the whole disk to agents does not count either.
+        return open_folder != whole_disk
+
+    def _open_folder_around(self, root: Path) -> Path | None:
+        """Return the first folder open to agents that a folder is in. None if it is in none."""
         open_folders: list[str | Path] = [self.home / OWN_FOLDER, *self.settings.roots]
-        # The first folder open to agents that the new project is in. If there is none, this is the
-        # whole disk.
-        allowed_root = whole_disk
         for open_folder in open_folders:
             real_folder = _real(open_folder)
             if real_folder in root.parents:
-                allowed_root = real_folder
-                break
+                return real_folder
+        return None
 
+    def _check_may_ask_for(self, root: Path, open_folder: Path, shown_path: str) -> None:
+        """Raise ProjectRefused for a folder that an agent may not even ask for.
+
+        root: the folder with symlinks resolved.
+        open_folder: the folder open to agents that it is in, or the whole disk.
+        shown_path: the folder as the caller wrote it.
+        """
         # The first part of an absolute path is "/", so the second is a folder of the system.
         if len(root.parts) > 1 and root.parts[1] in _SYSTEM:
             raise ProjectRefused(shown_path, "it belongs to the system")
         # A folder that is open to agents may itself be in a hidden one.
-        parts_below = root.relative_to(allowed_root).parts
+        parts_below = root.relative_to(open_folder).parts
         if any(part.startswith(".") for part in parts_below):
             raise ProjectRefused(shown_path, "a part of it is hidden")
         user = user_folder()
@@ -214,10 +227,6 @@ class ProjectVerbs(ReadVerbs, WritingSession):
             raise ProjectRefused(shown_path, "programs keep their settings there")
         if _is_graph_file(root):
             raise ProjectRefused(shown_path, "it is a file")
-        self._check_folder(root, shown_path, make=True)
-
-        # A setting that opens the whole disk to agents does not count either.
-        return allowed_root != whole_disk
 
     @verb
     def remove_project(self, name: str) -> Project:

@@ -40,7 +40,7 @@ from memoranda.sources.folder import FolderSource
 from memoranda.value_object import ValueObject
 
 if TYPE_CHECKING:
-    from memoranda.index.note_queries import HomeCounts
+    from memoranda.index.note_queries import FolderRow, HomeCounts
     from memoranda.index.rows import Hit, Hits, SmartResult
     from memoranda.index.search.ranking import Nearness
     from memoranda.index.sync import Result
@@ -81,6 +81,14 @@ class DirectoryEntry(ValueObject):
     permalink: str | None = None
     changed: str | None = None
     notes: int | None = None
+
+
+def _directory_entry(row: FolderRow) -> DirectoryEntry:
+    """Return the entry for a row of the index's listing. A row without a note is of a folder."""
+    note = row.note
+    if note is None:
+        return DirectoryEntry("folder", row.path, notes=row.notes)
+    return DirectoryEntry("note", row.path, note.title, note.permalink, note.changed)
 
 
 @dataclass(slots=True, eq=False, repr=False)
@@ -137,7 +145,7 @@ class ReadVerbs(ProjectList):
 
         These files cannot be read as notes.
         """
-        return self.engine.freshness.unreadable
+        return self.engine.freshness.left_out.reasons
 
     @property
     def has_changed_memories(self) -> bool:
@@ -939,20 +947,26 @@ class ReadVerbs(ProjectList):
         Returns the hits in their new order, and the rows of the notes that come behind another one
         for this reason.
         """
-        from memoranda.engine.contested import leaders, led, marks, newer
+        from memoranda.engine.contested import (
+            leader_rows_of,
+            marks_of,
+            newer_contradictions,
+            with_leaders_first,
+        )
 
         notes = {hit.note.row: hit.note for hit in hits}
-        pairs = newer(self, notes.values())
-        leader_rows = self.upheld_leaders(notes) | leaders(self, pairs)
+        contradictions = newer_contradictions(self, notes.values())
+        # By the row of a note, the row of the note that is to be shown before it.
+        leader_rows = self.upheld_leaders(notes) | leader_rows_of(self, contradictions)
         if not leader_rows:
             return hits, ()
-        remarks = marks(self, pairs)
+        marks = marks_of(self, contradictions)
         for hit in hits:
-            mark = remarks.get(hit.note.row)
+            mark = marks.get(hit.note.row)
             if mark is not None:
                 hit.why.append(mark)
                 hit.passage = f"[{mark}] {hit.passage}"
-        return led(hits, lambda hit: hit.note, leader_rows), leader_rows
+        return with_leaders_first(hits, lambda hit: hit.note, leader_rows), leader_rows
 
     def upheld_rows(self) -> tuple[int, ...]:
         """Return the rows of the owner's notes that only unconfirmed notes of others supersede.
@@ -1052,7 +1066,7 @@ class ReadVerbs(ProjectList):
         source = self.engine.source(project)
         links.check_length(glob or "", "A pattern of names")
         folder = self._folder(source.name, folder)
-        entries, total = self.index.notes.directory(
+        rows, total = self.index.notes.directory(
             source.name,
             folder,
             depth=depth,
@@ -1061,17 +1075,7 @@ class ReadVerbs(ProjectList):
             limit=limit or None,
             offset=offset,
         )
-        directory_entries: builtins.list[DirectoryEntry] = []
-        for entry in entries:
-            note = entry.note
-            if note is None:
-                directory_entry = DirectoryEntry("folder", entry.path, notes=entry.notes)
-            else:
-                directory_entry = DirectoryEntry(
-                    "note", entry.path, note.title, note.permalink, note.changed
-                )
-            directory_entries.append(directory_entry)
-        return Directory(directory_entries, total)
+        return Directory([_directory_entry(row) for row in rows], total)
 
     @verb
     def has_folder(self, project: str, folder: str) -> bool:

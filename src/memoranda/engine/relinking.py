@@ -178,6 +178,16 @@ def relink_anchors(
     return own_text, result
 
 
+def _may_change(session: HomeSession, note: NoteInfo) -> bool:
+    """Whether a note is not locked, and in a project that the caller may not only read."""
+    try:
+        editable(session, note)
+        check_access(session, note.project, [note.path])
+    except MemorandaError:
+        return False
+    return True
+
+
 def _relink_source(
     session: HomeSession,
     relocation: Relocation,
@@ -200,10 +210,7 @@ def _relink_source(
     if edited == text:
         return
     name = source.path if source.project == info.project else source.permalink
-    try:
-        editable(session, source)
-        check_access(session, source.project, [source.path])
-    except MemorandaError:
+    if not _may_change(session, source):
         result.broken.append(name)
         return
     edited = follow_content(session, source, text, edited)
@@ -312,13 +319,7 @@ def _new_text(
     edited, has_broken_link = _with_links_updated(relocation, source, text)
     if edited == text:
         return None, has_broken_link
-    if not update:
-        return None, True
-    try:
-        editable(session, source)
-        check_access(session, source.project, [source.path])
-    except MemorandaError:
-        # The note is locked, or in a project that the caller may only read.
+    if not update or not _may_change(session, source):
         return None, True
     edited = follow_content(session, source, text, edited)
     return NewText(source, file, edited.encode()), has_broken_link

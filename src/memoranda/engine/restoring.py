@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
@@ -12,7 +11,7 @@ from memoranda.clock import parse_stamp
 from memoranda.engine.engine import verb
 from memoranda.engine.history import HistoryVerbs
 from memoranda.engine.past_privacy import PastPrivacy
-from memoranda.engine.transaction import Location, read_or_none, root_of, source_at
+from memoranda.engine.transaction import read_or_none, root_of, source_at
 from memoranda.engine.undo import concerns, is_upkeep
 from memoranda.engine.writing import as_file, scope_of
 from memoranda.errors import (
@@ -25,7 +24,7 @@ from memoranda.errors import (
     Unusable,
 )
 from memoranda.index.rows import NoteInfo
-from memoranda.ledger.change import Change, Touched
+from memoranda.ledger.change import Change, Location, Touched
 from memoranda.note.model import ARCHIVE_PROJECT, GLOBAL, MEMORY_KEYS, MEMORY_PROJECTS
 from memoranda.note.names import Looseness
 from memoranda.sources import path_guard
@@ -46,12 +45,6 @@ class _Target:
     place: Location
     source: FolderSource
     current: File | None
-
-    @property
-    def name(self) -> str:
-        """The place as people see it."""
-        project, path, root = self.place
-        return os.path.join(root or project, path)
 
     @property
     def scope(self) -> str:
@@ -110,31 +103,27 @@ class Restoring:
             target = self._target(origin)
             self._check_target(target)
 
-            project, path, root = target.place
+            place = target.place
             # The note may have been private when it had this text.
             if not session.sees(scope_of(data)):
-                raise NotInHistory(f"{project}/{path}")
-            # `root` is "" in the folder that the home has for the project. Only there, the project
-            # may be a graph file, which has no files to write, and memories must have different
-            # ids.
-            if root == "":
-                self._engine.source(project).check_writable()
-                data = self._with_own_id(project, path, data)
-            # A note that is private now stays so in the history.
-            scope = target.scope
-            if scope == GLOBAL:
-                scope = replaced_text.scope
+                raise NotInHistory(f"{place.project}/{place.path}")
+            is_in_home = place.root == ""
+            if is_in_home:
+                # A graph file has no files to write.
+                self._engine.source(place.project).check_writable()
+                data = self._with_own_id(place.project, place.path, data)
             transaction.put(
-                project,
-                path,
+                place.project,
+                place.path,
                 data,
                 source=target.source,
                 old=target.current,
                 mode=replaced_text.mode,
-                scope=scope,
+                # A note that is private now stays so in the history.
+                scope=replaced_text.scope if target.scope == GLOBAL else target.scope,
             )
         session.keep_reads(transaction.steps)
-        return target.name, replacing_change.number
+        return target.place.name, replacing_change.number
 
     def _text_of(self, replaced_text: Touched) -> bytes:
         """Return the text that a step replaced, from the history."""
@@ -159,23 +148,21 @@ class Restoring:
         """
         restored_note = self._session.bring_back(archived)
         last = self._history.last
-        place = (archived.project, archived.path, "")
+        place = Location(archived.project, archived.path)
         # `last` is the change that just brought the memory back. The latest change before it
         # archived the memory.
         changes = self._history.changes_at(archived.project, archived.path, before=last)
-        archiving_number = last
-        for change in changes:
-            if change.undoes is None and concerns(change, place):
-                archiving_number = change.number
-                break
-        return f"{restored_note.project}/{restored_note.path}", archiving_number
+        archiving_numbers = (
+            change.number for change in changes if change.undoes is None and concerns(change, place)
+        )
+        name = f"{restored_note.project}/{restored_note.path}"
+        return name, next(archiving_numbers, last)
 
     def _older(self, place: Location) -> tuple[Change, Touched]:
         """Return the change that replaced the text to restore, and its step on the note.
 
         Raises NotInHistory.
         """
-        project, path, root = place
         past_privacy = self._session.past()
         replaced_texts = self._replaced_texts(place, past_privacy)
         if self._at is not None:
@@ -184,10 +171,11 @@ class Restoring:
             # Only the texts of the named change are yielded.
             older = next(replaced_texts, None)
         else:
-            present_file = read_or_none(source_at(self._engine, project, root), path)
+            source = source_at(self._engine, place.project, place.root)
+            present_file = read_or_none(source, place.path)
             older = _first_other(replaced_texts, present_file)
         if older is None:
-            raise NotInHistory(os.path.join(root or project, path))
+            raise NotInHistory(place.name)
         return older
 
     def _text_at(
@@ -215,8 +203,7 @@ class Restoring:
 
         past_privacy: hides steps from the caller, which are left out. None for the owner.
         """
-        project, path, _ = place
-        for change in self._history.changes_at(project, path):
+        for change in self._history.changes_at(place.project, place.path):
             if self._number is not None and change.number != self._number:
                 continue
             for text in change.texts():
@@ -247,7 +234,7 @@ class Restoring:
         source = source_at(self._engine, project, root)
         if was_note and not source.is_note(path):
             path = self._note_path(project, to, path, source)
-        return _Target((project, path, root), source, read_or_none(source, path))
+        return _Target(Location(project, path, root), source, read_or_none(source, path))
 
     def _named_project(self, to: str) -> tuple[str | None, str]:
         """Split a destination that begins with a project: return the project, and the path in it.
@@ -284,11 +271,11 @@ class Restoring:
         Raises Unusable for a note that the caller may not see. Raises Exists if the new name is
         taken, and CannotUndo if the note was restored already.
         """
-        project, path, _ = target.place
+        name = f"{target.place.project}/{target.place.path}"
         if not self._session.sees(target.scope):
-            raise Unusable(f"{project}/{path}")
+            raise Unusable(name)
         if self._to is not None and target.current is not None:
-            raise Exists(f"{project}/{path}")
+            raise Exists(name)
         # A call without a change or a time restores the text before the last change. If that change
         # was such a call, the text would be the one that the call has just replaced.
         if target.current is None or not self._is_latest:
@@ -303,15 +290,14 @@ class Restoring:
                 f"--change N or --at TIME names an older text (memory log {self._ref}), "
                 "memory undo takes it back"
             )
-            raise CannotUndo(f"{target.name} was restored already (#{last.number}); {remedy}")
+            raise CannotUndo(f"{target.place.name} was restored already (#{last.number}); {remedy}")
 
     def _last_change(self, place: Location) -> Change | None:
         """Return the latest change at a place. None if there is no such change.
 
         Changes of upkeep, which the program makes without being asked, do not count.
         """
-        project, path, _ = place
-        for change in self._history.changes_at(project, path):
+        for change in self._history.changes_at(place.project, place.path):
             if concerns(change, place) and not is_upkeep(change):
                 return change
         return None
@@ -359,8 +345,7 @@ def _first_other(
 
 def _replaced_text_at(text: Touched, place: Location) -> bool:
     """Whether a step replaced a text at `place`, and the history still has this text."""
-    is_there = (text.project, text.path, text.root) == place
-    return is_there and text.do != StepKind.MOVE and text.old is not None and text.kept
+    return text.place == place and text.do != StepKind.MOVE and text.old is not None and text.kept
 
 
 class RestoreVerbs(HistoryVerbs):

@@ -8,9 +8,15 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime, timedelta
+from typing import NamedTuple
 
 from memoranda.engine.contents import contents
-from memoranda.engine.contested import leaders, led, newer, newer_marks
+from memoranda.engine.contested import (
+    leader_rows_of,
+    newer_contradictions,
+    newer_marks,
+    with_leaders_first,
+)
 from memoranda.engine.profile import PINNED, ProfileEntry, profile
 from memoranda.engine.review import ReviewVerbs
 from memoranda.engine.telling import Telling, author, claimed
@@ -204,8 +210,19 @@ def owner_first(memory: ReviewVerbs, entries: Iterable[ProfileEntry]) -> list[Pr
 
 def _newest_first(memory: ReviewVerbs, entries: list[ProfileEntry]) -> list[ProfileEntry]:
     """Return the entries in their order, but each contradicted entry behind its leader."""
-    pairs = newer(memory, [entry.info for entry in entries])
-    return led(entries, lambda entry: entry.info, leaders(memory, pairs))
+    pairs = newer_contradictions(memory, [entry.info for entry in entries])
+    return with_leaders_first(entries, lambda entry: entry.info, leader_rows_of(memory, pairs))
+
+
+class _DueNote(NamedTuple):
+    """A reminder, and the time for which a session is told of it."""
+
+    due: datetime
+    info: NoteInfo
+
+    def order(self) -> tuple[datetime, str]:
+        """The sort key: the earliest first, and a fixed order for the same time."""
+        return self.due, self.info.id
 
 
 def due_reminders(memory: ReviewVerbs, now: datetime) -> Iterator[tuple[NoteInfo, Sequence[Mark]]]:
@@ -215,13 +232,12 @@ def due_reminders(memory: ReviewVerbs, now: datetime) -> Iterator[tuple[NoteInfo
 
     now: the present time.
     """
-    told: list[tuple[datetime, NoteInfo]] = []
+    told: list[_DueNote] = []
     for info, reminder in _unacknowledged_reminders(memory):
         due = told_due(reminder, now)
         if due is not None:
-            told.append((due, info))
-    told.sort(key=lambda pair: (pair[0], pair[1].id))
-    for due, info in told:
+            told.append(_DueNote(due, info))
+    for due, info in sorted(told, key=_DueNote.order):
         local_due = due.astimezone(memory.settings.reading_zone)
         yield info, [Mark("due {when}", f"{local_due:%Y-%m-%d %H:%M}")]
 
@@ -248,13 +264,12 @@ def reminders_told_no_more(memory: ReviewVerbs, now: datetime) -> list[NoteInfo]
 
     now: the present time.
     """
-    silent: list[tuple[datetime, NoteInfo]] = []
+    silent: list[_DueNote] = []
     for info, reminder in _unacknowledged_reminders(memory):
         due = reminder.shown_due
         if due is not None and due <= now and told_due(reminder, now) is None:
-            silent.append((due, info))
-    silent.sort(key=lambda pair: (pair[0], pair[1].id))
-    return [info for _, info in silent]
+            silent.append(_DueNote(due, info))
+    return [note.info for note in sorted(silent, key=_DueNote.order)]
 
 
 def _unacknowledged_reminders(memory: ReviewVerbs) -> Iterator[tuple[NoteInfo, Reminder]]:

@@ -1,7 +1,7 @@
 """How a change appears in the index once its files are on disk.
 
 The notes of a large change are read, marked and made into rows of the index once, before others
-have to wait for the change (`PreparedNotes`). Under the home's lock, `PreparedNotes.settle` only
+have to wait for the change (`PreparedNotes`). Under the home's lock, `PreparedNotes.still_right` only
 checks that nothing changed on which this work relied, and `Shown` writes the rows.
 
 The rows of a change are one transaction of the index. So readers see all of a change, or nothing of
@@ -128,7 +128,7 @@ class PreparedNotes:
         project = self._project_ids.get(note.project.casefold(), self._next_id)
         prepared.rows = prepare(note, prepared.stamp, project, sqlite_text(note.permalink))
 
-    def settle(self, step: Step, stamp: Stamp | None) -> PreparedNote | None:
+    def still_right(self, step: Step, stamp: Stamp | None) -> PreparedNote | None:
         """Return the prepared note that a step has written or moved, if it is still right.
 
         None if it was not prepared, or if something has changed since that it depends on: the
@@ -162,9 +162,11 @@ class Shown:
     def __init__(self, engine: Engine, prepared_notes: PreparedNotes | None = None):
         self._engine = engine
         self._prepared_notes = prepared_notes
-        self._provenance: dict[tuple[str, str], Provenance] = {}
+        # By (project, path) of each written file: the note with the stamp of its file. None for a
+        # file that is not a note.
         self._written: dict[tuple[str, str], tuple[Note, Stamp] | None] = {}
-        # The rows that were computed before the change, by (project, path) of the note.
+        # By the same key, where the text comes from, and the rows computed before the change.
+        self._provenance: dict[tuple[str, str], Provenance] = {}
         self._rows: dict[tuple[str, str], Prepared] = {}
         self.removed: list[tuple[str, str]] = []
 
@@ -182,7 +184,10 @@ class Shown:
         self._provenance[key] = provenance
 
     def _prepared_note(self, step: Step, path: str, stamp: Stamp | None) -> Note | None:
-        """Return the note that a step wrote or moved, if it was prepared and is right as it is.
+        """Return the note that a step wrote or moved. None if it has to be read from its file.
+
+        It need not be read if it was prepared before the change, and if nothing has changed since
+        that it depends on. Then its rows need not be computed either.
 
         path, stamp: where it is now, and the stamp of its file. None if there is no file.
         """
@@ -190,12 +195,13 @@ class Shown:
         self._rows.pop((step.project, path), None)
         if self._prepared_notes is None:
             return None
-        prepared = self._prepared_notes.settle(step, stamp)
+        prepared = self._prepared_notes.still_right(step, stamp)
         if prepared is None:
             return None
         if prepared.rows is not None:
             self._rows[step.project, path] = prepared.rows
-        self._engine.freshness.notice(step.project, path)
+        # Another file at this place may have been left out of the index.
+        self._engine.freshness.left_out.forget((step.project, path))
         return prepared.note
 
     def _moved(self, step: Step, source: Source, to: str) -> tuple[Note, Stamp] | None:
@@ -220,14 +226,17 @@ class Shown:
         """
         project = touched.project
         source = self._engine.source(project)
-        infos = self._engine.index.notes.below(project, touched.path)
-        provenance_by_path = {info.path: info.provenance for info in infos}
-        for path in dict.fromkeys([*provenance_by_path, touched.path]):
-            to = touched.to + path[len(touched.path) :]
-            self.removed.append((project, path))
-            self._written[project, to] = self._moved(step, source, to)
-            if path in provenance_by_path:
-                self._provenance[project, to] = provenance_by_path[path]
+        # The index still has the notes at their old places.
+        moved_notes = self._engine.index.notes.below(project, touched.path)
+        provenance_by_path = {info.path: info.provenance for info in moved_notes}
+        # A file that was not in the index may be a note under its new name.
+        old_paths = dict.fromkeys([*provenance_by_path, touched.path])
+        for old_path in old_paths:
+            new_path = touched.to + old_path[len(touched.path) :]
+            self.removed.append((project, old_path))
+            self._written[project, new_path] = self._moved(step, source, new_path)
+            if old_path in provenance_by_path:
+                self._provenance[project, new_path] = provenance_by_path[old_path]
 
     @property
     def notes(self) -> dict[tuple[str, str], Note]:

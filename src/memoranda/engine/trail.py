@@ -20,12 +20,11 @@ from heapq import heappop, heappush
 from typing import NamedTuple
 
 from memoranda.engine.engine import Engine
-from memoranda.engine.transaction import Location
 from memoranda.engine.writing import as_file, id_list
 from memoranda.errors import NotFound, StorageError
 from memoranda.index.database import SCHEMA
 from memoranda.index.full_text import has_any_of
-from memoranda.ledger.change import ERASE, Change, Touched
+from memoranda.ledger.change import ERASE, Change, Location, Touched
 from memoranda.ledger.database import SCHEMA as LEDGER_SCHEMA
 from memoranda.ledger.history import ABOVE_ALL_NUMBERS
 from memoranda.note.entity import GraphRelation
@@ -166,12 +165,11 @@ class Trail:
 
         Moves of folders in the same project are added, too, because a note moves with its folder.
         """
-        project, path, _ = place
         number = self._queue.last_number
-        self._queue.add(self._history.numbers_at(project, path, number))
-        if project not in self._queued_projects:
-            self._queued_projects.add(project)
-            self._queue.add(self._history.numbers_of_folder_moves(project, number))
+        self._queue.add(self._history.numbers_at(place.project, place.path, number))
+        if place.project not in self._queued_projects:
+            self._queued_projects.add(place.project)
+            self._queue.add(self._history.numbers_of_folder_moves(place.project, number))
 
     def _holds_erased_lines(self, file: str) -> bool:
         """Whether some lines of a graph file or JSON file must be erased."""
@@ -223,7 +221,7 @@ class Trail:
             has_erased_steps = bool(erased_indexes or step_indexes)
             if self._is_about_known_id(touched, has_erased_steps=has_erased_steps):
                 step_indexes.add(step_index)
-                self._add_place((touched.project, touched.path, touched.root))
+                self._add_place(touched.place)
         return step_indexes
 
     def _is_about_known_id(self, touched: Touched, *, has_erased_steps: bool) -> bool:
@@ -300,40 +298,37 @@ class Trail:
         # A step in the private project stored the answer to a question.
         if touched.project == PRIVATE:
             return self._names_note(touched)
-        old_place = (touched.project, touched.path, touched.root)
         if touched.do == StepKind.MOVE:
-            return self._follow_move(touched, old_place)
-        is_about_note = touched.do in _STEPS_ON_FILES and old_place in self._present_places
+            return self._follow_move(touched)
+        is_about_note = touched.do in _STEPS_ON_FILES and touched.place in self._present_places
         if is_about_note:
-            self.met.add(old_place)
+            self.met.add(touched.place)
         return is_about_note
 
-    def _follow_move(self, touched: Touched, old_place: Location) -> bool:
+    def _follow_move(self, touched: Touched) -> bool:
         """Replace the present places by the places before a move.
 
         touched: the step. It moved a note or a folder.
-        old_place: the place before the move.
 
         Returns whether the step moved one of the notes. A step that moved a folder is not about the
         notes in the folder.
         """
-        new_place = (touched.project, touched.to, touched.root)
+        new_place = touched.place._replace(path=touched.to)
         if new_place in self._present_places:
             self.met.add(new_place)
             self._present_places.remove(new_place)
-            self._add_place(old_place)
+            self._add_place(touched.place)
             return True
-        # The step moved another note away from `old_place`. So earlier changes at this place were
+        # The step moved another note away from its place. So earlier changes at this place were
         # about that other note, even if one of our notes came to the place later.
-        self._present_places.discard(old_place)
-        is_folder = touched.old is None
-        if is_folder:
-            moved_places = [place for place in self._present_places if _is_below(place, new_place)]
-            for place in moved_places:
-                _, path, _ = place
-                old_path = touched.path + path[len(touched.to) :]
+        self._present_places.discard(touched.place)
+        for place in list(self._present_places):
+            if (place.project, place.root) != (touched.project, touched.root):
+                continue
+            old_path = touched.path_before_move(place.path)
+            if old_path is not None:
                 self._present_places.remove(place)
-                self._add_place((touched.project, old_path, touched.root))
+                self._add_place(place._replace(path=old_path))
         return False
 
     def _names_note(self, touched: Touched) -> bool:
@@ -411,7 +406,7 @@ class Trail:
         if not erased_lines:
             return touched
         self.texts += erased_lines
-        self.met |= {place for place in self._all_places if place[0] == touched.project}
+        self.met |= {place for place in self._all_places if place.project == touched.project}
         remaining = kept_lines.without(is_erased)
         if not any(remaining):
             return None
@@ -422,21 +417,19 @@ class Trail:
 
         The name of a folder may tell what its notes were about.
         """
-        parent_folders: set[Location] = set()
-        for project, path, root in self._all_places:
-            # The folders of categories are always there.
-            if project != CATEGORY_PROJECT:
-                parent_folders.update((project, folder, root) for folder in folders_above(path))
-
         lost_folders: set[Location] = set()
-        for project, path, root in parent_folders:
-            own_root = root or self._engine.own_root(project) or ""
-            if not os.path.isdir(os.path.join(own_root, path)):
-                lost_folders.add((project, path, root))
+        for place in self._all_places:
+            # The folders of categories are always there.
+            if place.project == CATEGORY_PROJECT:
+                continue
+            root = place.root or self._engine.own_root(place.project) or ""
+            for path in folders_above(place.path):
+                if not os.path.isdir(os.path.join(root, path)):
+                    lost_folders.add(place._replace(path=path))
 
         numbers: set[int] = set()
-        for project, path, _ in lost_folders:
-            numbers.update(self._history.numbers_at(project, path, ABOVE_ALL_NUMBERS))
+        for folder in lost_folders:
+            numbers.update(self._history.numbers_at(folder.project, folder.path, ABOVE_ALL_NUMBERS))
         for number in sorted(numbers, reverse=True):
             change = self._history.change(number)
             if change is not None:
@@ -546,21 +539,12 @@ def _listed_under_another(change: Change, steps: Iterable[Touched]) -> Change:
 
 def _is_folder(touched: Touched) -> bool:
     """Whether a step is about a folder."""
-    is_moved_folder = touched.do == StepKind.MOVE and touched.old is None
-    return is_moved_folder or touched.do in (StepKind.MKDIR, StepKind.RMDIR)
+    return touched.moves_folder or touched.do in (StepKind.MKDIR, StepKind.RMDIR)
 
 
 def _is_on_file_below(touched: Touched, folder: str) -> bool:
     """Whether a step is about a file in a folder, given as a path."""
     return not _is_folder(touched) and f"{touched.path}/".startswith(f"{folder}/")
-
-
-def _is_below(place: Location, folder: Location) -> bool:
-    """Whether a place is inside a folder."""
-    project, path, root = place
-    folder_project, folder_path, folder_root = folder
-    is_same_project = (project, root) == (folder_project, folder_root)
-    return is_same_project and path.startswith(f"{folder_path}/")
 
 
 def _names(line: bytes, names: Collection[str]) -> bool:
@@ -810,16 +794,17 @@ def search(
     """Look for the needles everywhere that the erased words may still be.
 
     These places are all files of the home, the notes and temporary files of projects elsewhere, and
-    the JSON files of `folders`. If a word is also in another note or in a text that the history
-    keeps, the word belongs to the author of that text. Then it is not a trace anywhere.
+    the JSON files of `folders`.
+
+    A needle in a file that memoranda made is a *trace*, unless the needle is *shared*: another note,
+    or a text that the history keeps, has it, too. Then the word belongs to the author of that text.
 
     in_use: names of folders that other notes use. The words in these names are not traces either.
     """
     findings = Found()
     # Names that are part of a place are not a trace of a note.
     place_words = _needles_in_places(engine, needles, [*folders, *in_use])
-    # Needles that are not a trace, because texts of other authors have them, too. Every database
-    # has the words of its schema.
+    # Every database has the words of its schema.
     shared_words = needles.found_in(SCHEMA.read_bytes() + LEDGER_SCHEMA.read_bytes())
     # The needles in the files that memoranda made, by the name of the file.
     words_of_ours: dict[str, set[bytes]] = {}
@@ -829,16 +814,15 @@ def search(
         findings.files += 1
         findings.bytes += result.size
         new_words = result.needles - place_words
+        is_mentioned = result.is_named
         if file.is_of_transcripts:
             # What a transcript says is no excuse for a trace elsewhere, so no word is shared.
-            if new_words:
-                mentions.append(_mention_of_transcripts(engine.layout))
-            continue
-        if not file.is_ours:
+            is_mentioned = bool(new_words)
+        elif not file.is_ours:
             shared_words |= new_words
         elif new_words:
             words_of_ours[file.name] = new_words
-        if result.is_named and file.mention is not None:
+        if is_mentioned and file.mention is not None:
             mentions.append(file.mention)
 
     # The bytes of a full-text table do not show every word, so the table is asked, too.

@@ -153,11 +153,8 @@ class WritingSession(HomeSession):
             long_notes = self.engine.long_notes
             contexts.enter_context(long_notes.replacing(transaction.replaced_notes))
 
-            files_ahead = ExitStack()
-            execution = None
-            if transaction.has_many_files:
-                execution = files_ahead.enter_context(self._files_ahead(transaction, fresh=fresh))
-            with files_ahead, self._critical(fresh=fresh):
+            files_ahead = self._files_ahead(transaction, fresh=fresh)
+            with files_ahead as execution, self._critical(fresh=fresh):
                 self.check_not_paused()
                 transaction.check_projects()
                 if execution is not None:
@@ -187,12 +184,14 @@ class WritingSession(HomeSession):
             transaction.foresee_removals()
 
     @contextmanager
-    def _files_ahead(self, transaction: Transaction, *, fresh: bool) -> Iterator[Execution]:
+    def _files_ahead(self, transaction: Transaction, *, fresh: bool) -> Iterator[Execution | None]:
         """Write the new files of a change beside their places, and keep them for the block.
 
         The block commits the change, which moves the files to their places. Yields the execution
-        that wrote them, for `Ledger.renew_ahead`. Writing many files takes long, and two kinds of
-        callers are treated differently meanwhile:
+        that wrote them, for `Ledger.renew_ahead`. Few files are left to the commit, and None is
+        yielded.
+
+        Writing many files takes long, and two kinds of callers are treated differently meanwhile:
 
         - Other threads of this process may use the home (`Engine.home_released`).
         - Other processes may not write. The home's lock is kept from before the first file is
@@ -202,6 +201,9 @@ class WritingSession(HomeSession):
         transaction: the change.
         fresh: whether to bring the index up to date with the disk first.
         """
+        if not transaction.has_many_files:
+            yield None
+            return
         ledger = self.engine.ledger
         with self._critical(fresh=fresh):
             transaction.make_roots()
@@ -703,13 +705,6 @@ class Transaction:
             # The note is written. Only the index is damaged, so it is rebuilt.
             self._engine.rebuild_index()
             return session.as_indexed(note)
-
-
-Location = tuple[str, str, str]
-"""(project, path, root) of a file. `root` is the folder with which the ledger names the project.
-
-`root` is "" for the folder that this home has for the project.
-"""
 
 
 class LocationGone(MemorandaError):

@@ -26,7 +26,6 @@ from memoranda.engine.later_upkeep import (
 from memoranda.engine.notes import NoteVerbs
 from memoranda.engine.past_privacy import scopes_below
 from memoranda.engine.transaction import (
-    Location,
     LocationGone,
     Transaction,
     read_or_none,
@@ -35,7 +34,7 @@ from memoranda.engine.transaction import (
 from memoranda.engine.writing import as_file, editable, id_list, scope_of
 from memoranda.errors import CannotUndo, MemorandaError, NotFound, UndoObstacle
 from memoranda.index.rows import NoteInfo
-from memoranda.ledger.change import ERASE, FOLD, UNLINKED, Change, Touched
+from memoranda.ledger.change import ERASE, FOLD, UNLINKED, Change, Location, Touched
 from memoranda.ledger.history import History
 from memoranda.note.model import CATEGORY_PROJECT, MEMORY_KEYS, MEMORY_PROJECTS
 from memoranda.sources.base import File, sha256
@@ -65,19 +64,18 @@ class Later:
     def text_now(self, digest: str, now: str) -> str:
         """Return the latest version of a text, where versions differ only in their count of reads.
 
-        The header of a note counts how often the note was read. A new count makes a new version of
-        the file, but it does not prevent an undo.
+        A new count makes a new version of the file, but it does not prevent an undo.
 
         digest: the SHA-256 of the text that a change left.
         now: the SHA-256 of the present text. The search ends with it.
 
         Returns the SHA-256 of the version.
         """
-        visited: set[str] = set()
-        while digest != now and digest not in visited:
-            visited.add(digest)
-            digest = self._history.folded_into(digest, self._number) or digest
-        return digest
+        version = digest
+        for version in self._history.counted_versions(digest, self._number):
+            if version == now:
+                break
+        return version
 
     def upkeep(self, place: Location, left: str, now: File, digest_now: str) -> LaterUpkeep | None:
         """Return what upkeep did to a file since the change. None if others changed it, too.
@@ -96,8 +94,7 @@ class Later:
 
         touched: the step that wrote the memory.
         """
-        place = (touched.project, touched.path, touched.root)
-        return path_after_sorting(self._history, place, self._number)
+        return path_after_sorting(self._history, touched.place, self._number)
 
     def blocked(self, place: Location, is_visible: Callable[[Change], bool]) -> CannotUndo:
         """Return the error that a place has changed since the change to undo.
@@ -108,9 +105,8 @@ class Later:
         place: the file: project, path and folder.
         is_visible: says whether the error may name a change to the caller.
         """
-        project, path, root = place
         later = None
-        for change in self._history.changes_at(project, path, after=self._number):
+        for change in self._history.changes_at(place.project, place.path, after=self._number):
             is_other = change.number not in self._together and change.verb != FOLD
             if not (is_other and concerns(change, place) and is_visible(change)):
                 continue
@@ -120,9 +116,8 @@ class Later:
             if not is_upkeep_of_header:
                 break
         changed_by = "outside memoranda" if later is None else f"#{later}"
-        name = os.path.join(root or project, path)
         return CannotUndo(
-            f"{name} changed later ({changed_by})",
+            f"{place.name} changed later ({changed_by})",
             number=self._number,
             obstacle=UndoObstacle.OUTSIDE if later is None else UndoObstacle.LATER,
             later=later,
@@ -134,6 +129,9 @@ class Undo:
 
     Call `take_back` for each change, the latest first, and then `finish`. Both raise CannotUndo if
     a file is not as the change left it.
+
+    In the methods, `touched` is the step to undo as the ledger records it, and `source` is the
+    folder with its file.
 
     is_visible: says whether an error may name a change to the caller.
     """
@@ -234,7 +232,6 @@ class Undo:
 
         So it is if something else brought the memory back, and it was moved since.
         """
-        removing_kinds = (StepKind.REMOVE, StepKind.MOVE)
         for touched in self._brought_back:
             step = self._steps.get((touched.project, touched.path))
             if step is None or step.data is None:
@@ -243,13 +240,19 @@ class Undo:
             if not memory_id:
                 continue
             for twin in self._session.index.notes.with_ids([memory_id], MEMORY_PROJECTS):
-                place = (twin.project, twin.path)
-                twin_step = self._steps.get(place)
-                stays = twin_step is None or twin_step.do not in removing_kinds
-                is_other_place = place != (touched.project, touched.path)
-                # A copy by hand has the same id. It was there before, and is not in the way.
-                if stays and is_other_place and self._later.has_changed(twin.project, twin.path):
+                is_other_file = (twin.project, twin.path) != (touched.project, touched.path)
+                if is_other_file and self._came_later_and_stays(twin):
                     raise self._blocked(touched, touched.path)
+
+    def _came_later_and_stays(self, twin: NoteInfo) -> bool:
+        """Whether a memory came to its place after the change to undo, and the undo leaves it there.
+
+        A copy that somebody made by hand was not written by a change, so it does not count.
+        """
+        step = self._steps.get((twin.project, twin.path))
+        if step is not None and step.do in (StepKind.REMOVE, StepKind.MOVE):
+            return False
+        return self._later.has_changed(twin.project, twin.path)
 
     def _marks(self, project: str, path: str, file: File) -> list[str]:
         """Return the marks in the header of a memory. Empty for other notes."""
@@ -279,8 +282,6 @@ class Undo:
     def _source(self, touched: Touched) -> FolderSource:
         """Return the source whose file the step changed. Raises CannotUndo if its folder is out of
         reach.
-
-        touched: the step to undo, as the ledger records it.
         """
         try:
             return source_at(self._engine, touched.project, touched.root)
@@ -294,7 +295,6 @@ class Undo:
         instead.
 
         do: the kind of step.
-        touched: the step to undo, as the ledger records it.
         source: the folder with the file.
         path: the path of the file now.
         step_fields: further fields of the step, such as `data` and `old`.
@@ -318,10 +318,7 @@ class Undo:
         earlier_step.data = step_fields.get("data")
 
     def _set_back(self, touched: Touched) -> None:
-        """Restore a row of the ledger: an answer of the owner, or a request of an agent.
-
-        touched: the step to undo, as the ledger records it.
-        """
+        """Restore a row of the ledger: an answer of the owner, or a request of an agent."""
         rows = self._engine.ledger.review_rows
         present_row = rows.bytes_at(touched.path)
         present_digest = sha256(present_row) if present_row else None
@@ -332,10 +329,7 @@ class Undo:
         self._transaction.steps.append(rows.step_at(touched.path, data))
 
     def _add_inverse(self, touched: Touched) -> None:
-        """Add the step that undoes one step of a change.
-
-        touched: the step to undo, as the ledger records it.
-        """
+        """Add the step that undoes one step of a change."""
         # A row of the ledger has no file.
         if touched.do == StepKind.SET:
             self._set_back(touched)
@@ -360,27 +354,20 @@ class Undo:
                 self._remove_link(source, touched)
 
     def _move_back(self, source: FolderSource, touched: Touched) -> None:
-        """Add the step that moves a file or folder back to its former place.
-
-        touched: the step to undo, as the ledger records it.
-        """
+        """Add the step that moves a file or folder back to its former place."""
         self._expect_there(source, touched, touched.to, touched.new or touched.old)
-        # `old` is the hash of a moved file. A folder has none.
-        is_folder = touched.old is None
-        hidden_paths = self._hidden_paths_below(touched) if is_folder else set()
+        hidden_paths = self._hidden_paths_below(touched) if touched.moves_folder else set()
         if hidden_paths:
             self._move_visible_files_back(source, touched, hidden_paths)
             return
         self._expect_free(source, touched)
-        old = None if is_folder else read_or_none(source, touched.to)
+        old = None if touched.moves_folder else read_or_none(source, touched.to)
         self._add(StepKind.MOVE, touched, source, touched.to, to=touched.path, old=old)
 
     def _put_back(self, source: FolderSource, touched: Touched) -> None:
         """Add the step that undoes the writing of a file.
 
         It restores the text that the file had before. A file that was new is removed.
-
-        touched: the step to undo, as the ledger records it.
         """
         touched = self._at_present_path(source, touched)
         file = self._expect_there(source, touched, touched.path, touched.new)
@@ -431,9 +418,19 @@ class Undo:
         """
         if file is None or touched.new in (None, file.etag):
             return None
-        place = (touched.project, touched.path, touched.root)
-        digest_now = self._origins.get((touched.project, touched.path), file.etag)
-        return self._later.upkeep(place, touched.new, file, digest_now)
+        return self._upkeep_at(touched, touched.path, file, touched.new)
+
+    def _upkeep_at(
+        self, touched: Touched, path: str, file: File, digest_left: str
+    ) -> LaterUpkeep | None:
+        """Return what upkeep did to the file at `path` since the change. None if others changed it.
+
+        file: the file as it will be after the steps added so far.
+        digest_left: the SHA-256 of the text that the change left.
+        """
+        place = Location(touched.project, path, touched.root)
+        digest_now = self._origins.get((touched.project, path), file.etag)
+        return self._later.upkeep(place, digest_left, file, digest_now)
 
     def _drop_links_of_upkeep(self, touched: Touched, file: File, upkeep: LaterUpkeep) -> None:
         """Add the steps that remove the links that upkeep made to a memory from other memories.
@@ -464,25 +461,26 @@ class Undo:
 
         Raises Locked, NotFound, and ValueError for a header that cannot be edited.
         """
-        source = self._session.engine.sources[partner.project]
+        source = cast(FolderSource, self._session.engine.sources[partner.project])
         place = (partner.project, partner.path)
-        is_changed_already = place in self._steps
-        # Raises the error of a note that may not be changed.
-        if not is_changed_already:
+        step = self._steps.get(place)
+        if step is None:
+            # Raises the error of a note that may not be changed.
             editable(self._session, partner)
-        file = self._file(cast(FolderSource, source), *place)
-        note = file and self._engine.parse(*place, file)
+        file = self._file(source, *place)
+        if file is None:
+            return
+        note = self._engine.parse(*place, file)
         links = id_list(note.header.get("links")) if note else []
-        if file is None or memory_id not in links:
+        if memory_id not in links:
             return
         other_links = [link for link in links if link != memory_id]
         data = _with_list(file.data, "links", other_links)
-        # A change has one step for each file, so the step gets both edits.
-        if is_changed_already:
-            self._steps[place].data = data
+        if step is not None:
+            # A change has one step for each file, so this step gets the edit, too.
+            step.data = data
             return
-        step = self._transaction.put(*place, data, old=file, scope=partner.scope)
-        self._steps[place] = step
+        self._steps[place] = self._transaction.put(*place, data, old=file, scope=partner.scope)
         self._origins[place] = file.etag
         self._unlinked_count += 1
 
@@ -492,10 +490,7 @@ class Undo:
         return note.id if note else ""
 
     def _bring_back(self, source: FolderSource, touched: Touched) -> None:
-        """Add the step that restores a file that was removed.
-
-        touched: the step to undo, as the ledger records it.
-        """
+        """Add the step that restores a file that was removed."""
         if not touched.kept:
             # The text was not kept on purpose. The other files of the change still come back.
             return
@@ -517,7 +512,7 @@ class Undo:
         if not memory_id:
             return None
         for touched in self._undone_change.files:
-            if touched.do != StepKind.PUT or touched.old is not None:
+            if not touched.makes_file:
                 continue
             source = self._source(touched)
             present = self._at_present_path(source, touched)
@@ -529,8 +524,6 @@ class Undo:
     def _remove_folder(self, source: FolderSource, touched: Touched) -> None:
         """Add the step that removes a folder that the change made, if the undo leaves the folder
         empty.
-
-        touched: the step to undo, as the ledger records it.
         """
         adding_kinds = (StepKind.PUT, StepKind.MKDIR, StepKind.SYMLINK)
         removed_paths = {
@@ -592,46 +585,52 @@ class Undo:
                 )
 
     def _expect_there(
-        self, source: FolderSource, touched: Touched, path: str, etag: str | None
+        self, source: FolderSource, touched: Touched, path: str, digest_left: str | None
     ) -> File | None:
         """Return the file at `path`. Raises CannotUndo unless it is as the change left it.
 
-        touched: the step to undo, as the ledger records it.
-        etag: the SHA-256 of the text that the change left. None for a moved folder: something must
-            be at the path, and the result is None.
+        digest_left: the SHA-256 of the text that the change left. None for a moved folder:
+            something must be at the path, and the result is None.
         """
-        if etag is None:
+        if digest_left is None:
             if os.path.lexists(os.path.join(source.root, path)):
                 return None
             raise self._blocked(touched, path)
         file = self._file(source, touched.project, path)
         if file is None:
             raise self._blocked(touched, path)
-        etag_left = etag
-        # A version that only counts more reads is not a different text.
-        etag = self._later.text_now(etag, file.etag)
-        if file.etag == etag:
+
+        # The same text, or a version of it that only counts more reads.
+        digest = self._later.text_now(digest_left, file.etag)
+        if file.etag == digest:
             return file
-        # Perhaps the file differs only by marks that earlier undos added at the end of its list of
-        # marks. Then this undo may go on, and the memory keeps those marks.
-        marks = self._marks(touched.project, path, file)
-        for older_count in range(len(marks)):
-            text_with_older_marks = _with_marks(file.data, marks[:older_count])
-            if sha256(text_with_older_marks) == etag:
-                self._earlier_marks[os.path.basename(path)] = marks[older_count:]
-                return file
-        # Perhaps it differs only by what upkeep wrote into the header, which the undo may keep.
-        place = (touched.project, path, touched.root)
-        digest_now = self._origins.get((touched.project, path), file.etag)
-        if self._later.upkeep(place, etag_left, file, digest_now) is not None:
+
+        # The same text with more marks, which the memory keeps.
+        added_marks = self._marks_added_to(digest, touched.project, path, file)
+        if added_marks:
+            self._earlier_marks[os.path.basename(path)] = added_marks
+            return file
+
+        # The same text with what upkeep wrote into the header, which the undo may keep.
+        if self._upkeep_at(touched, path, file, digest_left) is not None:
             return file
         raise self._blocked(touched, path)
 
-    def _expect_free(self, source: FolderSource, touched: Touched) -> None:
-        """Raise CannotUndo if the path where the undo would restore a file is taken.
+    def _marks_added_to(self, digest: str, project: str, path: str, file: File) -> list[str]:
+        """Return the marks that earlier undos added to a text, if nothing else was changed in it.
 
-        touched: the step to undo, as the ledger records it.
+        digest: the SHA-256 of the text without these marks.
+        file: the file as it is now. New marks come after the older ones.
         """
+        marks = self._marks(project, path, file)
+        for older_count in range(len(marks)):
+            text_with_older_marks = _with_marks(file.data, marks[:older_count])
+            if sha256(text_with_older_marks) == digest:
+                return marks[older_count:]
+        return []
+
+    def _expect_free(self, source: FolderSource, touched: Touched) -> None:
+        """Raise CannotUndo if the path where the undo would restore a file is taken."""
         step = self._steps.get((touched.project, touched.path))
         if step:
             is_free = step.do == StepKind.REMOVE
@@ -644,21 +643,16 @@ class Undo:
         """Return the error that somebody has changed the file at `path` since the change to undo.
 
         The error names the later change only if the caller may see it.
-
-        touched: the step to undo, as the ledger records it.
         """
+        place = Location(touched.project, path, touched.root)
         file = read_or_none(self._source(touched), path)
         if file is not None and not self._session.sees(scope_of(file.data)):
-            name = os.path.join(touched.root or touched.project, path)
-            return self._refusal(f"the path {name} cannot be used")
-        place = (touched.project, path, touched.root)
+            return self._refusal(f"the path {place.name} cannot be used")
         return self._later.blocked(place, self._is_visible)
 
     def _kept_text(self, touched: Touched) -> bytes:
         """Return the text that the step replaced. Raises CannotUndo if the history does not have
         it.
-
-        touched: the step to undo, as the ledger records it.
         """
         if not touched.kept or touched.old is None:
             raise self._refusal(PASSING, UndoObstacle.PASSING)
@@ -751,15 +745,13 @@ def is_blank(change: Change) -> bool:
 
 def concerns(change: Change, place: Location) -> bool:
     """Whether a change touched the file at a place, or moved a folder above the file."""
-    project, path, root = place
     if (change.project, change.path, change.root) == place:
         return True
     for file in change.files:
-        if (file.project, file.root) != (project, root):
+        if (file.project, file.root) != (place.project, place.root):
             continue
-        if path in (file.path, file.to):
+        if place.path in (file.path, file.to):
             return True
-        is_moved_folder = file.do == StepKind.MOVE and file.old is None
-        if is_moved_folder and path.startswith((f"{file.path}/", f"{file.to}/")):
+        if file.moves_folder and place.path.startswith((f"{file.path}/", f"{file.to}/")):
             return True
     return False

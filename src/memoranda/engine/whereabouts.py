@@ -113,8 +113,7 @@ def last_place_of_memory(memory: HistoryVerbs, id_start: str) -> Place | None:
     location = memory.place_by_id(id_start)
     if location is None:
         return None
-    project, path, _ = location
-    return project, path
+    return location.project, location.path
 
 
 @verb
@@ -185,16 +184,13 @@ def _left_for(memory: HistoryVerbs, place: Place, only_same: bool) -> Place | No
 
 def _moved_by(change: Change, place: Place) -> Place | None:
     """Return where a change moved the file of `place`. None if it did not move it."""
-    _, path = place
+    project, path = place
     for touched in change.files:
-        if touched.do != StepKind.MOVE:
+        if touched.do != StepKind.MOVE or touched.project != project:
             continue
-        if (touched.project, touched.path) == place:
-            return touched.project, touched.to
-        # The step may have moved a folder above the note.
-        is_folder = touched.old is None
-        if is_folder and path.startswith(f"{touched.path}/"):
-            return touched.project, touched.to + path[len(touched.path) :]
+        new_path = touched.path_after_move(path)
+        if new_path is not None:
+            return project, new_path
     return None
 
 
@@ -237,12 +233,8 @@ def _before_move(touched: Touched, place: Place) -> Place | None:
     project, path = place
     if touched.project != project:
         return None
-    if touched.to == path:
-        return project, touched.path
-    is_folder = touched.old is None
-    if is_folder and path.startswith(f"{touched.to}/"):
-        return project, touched.path + path[len(touched.to) :]
-    return None
+    old_path = touched.path_before_move(path)
+    return None if old_path is None else (project, old_path)
 
 
 def _is_same_note(memory: HistoryVerbs, change: Change, old: Place, new: Place) -> bool:

@@ -473,7 +473,7 @@ class DayUse:
         use = self._uses.setdefault(change.agent, Use())
         if change.verb not in _UNCOUNTED:
             use.bytes += sum(file.size for file in change.files)
-        created = sum(file.do == StepKind.PUT and file.old is None for file in change.files)
+        created = sum(file.makes_file for file in change.files)
         removed = sum(file.do == StepKind.REMOVE for file in change.files)
         # A note that is moved to another file is removed and created.
         use.notes += max(0, created - removed)
@@ -648,16 +648,21 @@ def _origin_of_same_text(
     verb: the verb of the change.
     removed_steps: the steps of the change that remove a note.
     """
+    # A move may change links in the text, but the text still has the same origin.
     if verb == "move":
         old_step = _step_with_old_text(steps, step)
         if old_step is not None:
-            # A move may change links in the text, but the text still has the same origin.
             return _origin_in_index(index, old_step)
+
     # After a merge or an edit, the caller counts as a further source, even for the same text.
     if verb in ("merge", "edit"):
         return None
+
+    # The step changes the text of its file.
     if step.old is not None and _body(step.old.data) != _body(step.data):
         return None
+
+    # The step changes only the header, or writes the text of a note that the change removes.
     sources = _sources(step, verb, removed_steps, index)
     return sources[0] if sources else None
 

@@ -82,6 +82,19 @@ _LINKS = (
 )
 
 
+class ResolvedLink(NamedTuple):
+    """A relation, and the note that it leads to.
+
+    row: the note that has the relation.
+    name: the name that the relation leads to, as written.
+    target_row: the note with this name. None if no note has it.
+    """
+
+    row: int
+    name: str
+    target_row: int | None
+
+
 class RememberedPairs:
     """A cache of the relations among all notes, one per connection (`database.held`).
 
@@ -155,21 +168,15 @@ class LinkQueries(Queries):
             edges.append(edge)
         return edges
 
-    def resolved_links_of(
-        self, rows: Sequence[int], viewer: str | None
-    ) -> list[tuple[int, str, int | None]]:
-        """Return (row, target, target's row) of each relation of these notes.
-
-        row: the note that has the relation. The result is sorted by note, and by position in the
-            note.
-        target: the name that the relation leads to, as written. Its row is None if no note has it.
+    def resolved_links_of(self, rows: Sequence[int], viewer: str | None) -> list[ResolvedLink]:
+        """Return the relations of these notes, sorted by note, and by position in the note.
 
         viewer: the agent that asks; None for the owner. Hidden notes are left out.
         """
         links = self._links("note", rows)
         answers = _answers(self._resolver(viewer), links)
         return [
-            (link.note, link.target, answer.row)
+            ResolvedLink(link.note, link.target, answer.row)
             for link, answer in zip(links, answers, strict=True)
             if answer.row is not None or not is_page(link.target)
         ]

@@ -131,21 +131,10 @@ class Classifier:
         if by_correction is not None:
             return by_correction
 
-        classified = classify(text)
-        best_score = max(classified.scores.values(), default=0)
-        # In `tastes like tea`, the word `like` compares, and says nothing about a preference. If it is
-        # the only word of the table, the category is doubtful.
-        is_comparison = classified.words == ("like",) and LIKING.search(text) is None
-        # A very similar example outweighs a single ordinary word of the table.
-        has_one_ordinary_word = best_score == _WEIGHTS["normal"]
-        if has_one_ordinary_word and examples().nearest(text, limit=1, least=_LIKENESS_TO_OUTWEIGH):
-            by_examples = self._by_examples(text, leaning=classified.category)
-            return replace(by_examples, is_doubtful=by_examples.is_doubtful or is_comparison)
-        has_more_than_weak_words = best_score > _WEIGHTS["weak"]
-        if has_more_than_weak_words:
-            return replace(_by_table(classified, best_score), is_doubtful=is_comparison)
+        by_words = self._by_words(text)
+        if by_words is not None:
+            return by_words
 
-        # The table has no word of the text, or only weak ones, which say less than a time.
         times = self._times_in(text, created)
         by_time = _by_time(times)
         if by_time is not None:
@@ -163,6 +152,27 @@ class Classifier:
         category = nearest[0].category
         reason = f'{category} (you put "{one_line_of(nearest[0].example)}" there)'
         return CategoryChoice(category, "correction", reason)
+
+    def _by_words(self, text: str) -> CategoryChoice | None:
+        """Choose a category by the words of the table that a text has.
+
+        None if it has none of them, or only weak ones, which say less than a time.
+        """
+        classified = classify(text)
+        best_score = max(classified.scores.values(), default=0)
+        if best_score <= _WEIGHTS["weak"]:
+            return None
+        choice = _by_table(classified, best_score)
+
+        # A very similar example outweighs a single ordinary word.
+        has_one_ordinary_word = best_score == _WEIGHTS["normal"]
+        if has_one_ordinary_word and examples().nearest(text, limit=1, least=_LIKENESS_TO_OUTWEIGH):
+            choice = self._by_examples(text, leaning=classified.category)
+
+        # In `tastes like tea`, the word `like` compares, and says nothing about a preference. If it is
+        # the only word, the category is doubtful.
+        is_comparison = classified.words == ("like",) and LIKING.search(text) is None
+        return replace(choice, is_doubtful=True) if is_comparison else choice
 
     def _times_in(self, text: str, created: datetime) -> list[timephrase.Reading | None]:
         """Return the times that a text names. None is in the place of an unreadable time.
@@ -194,13 +204,14 @@ class Classifier:
         if not by_meaning and best_likeness_by_words < _LEAST_LIKENESS:
             return CategoryChoice(FALLBACK, "fallback", f"{FALLBACK} (nothing like it is known)")
 
-        # Count the votes. An example that is nearly the text itself gets more than all others.
+        # Count the votes.
         votes = _votes(by_words, _POWER_BY_WORDS)
-        is_nearly_an_example = False
         if by_meaning:
             votes = _sum_of_votes(votes, _votes(by_meaning, _POWER_BY_MEANING))
-        elif best_likeness_by_words >= _LIKENESS_TO_DECIDE_ALONE:
-            is_nearly_an_example = True
+        # Without a model, an example that is nearly the text itself gets more than all others.
+        is_very_like = best_likeness_by_words >= _LIKENESS_TO_DECIDE_ALONE
+        is_nearly_an_example = not by_meaning and is_very_like
+        if is_nearly_an_example:
             votes[by_words[0].category] = float("inf")
         if leaning is not None:
             votes[leaning] += _TABLE_SHARE * sum(votes.values())

@@ -15,7 +15,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections import Counter, defaultdict
-from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterable, Iterator, Sequence
 from itertools import chain, combinations, pairwise
 from operator import add
 from sys import intern
@@ -210,27 +210,15 @@ class _Merge(NamedTuple):
 
 
 def _merges_in(group: Iterable[MemoryState]) -> list[_Merge]:
-    """Return the merges to make between the memories of one block.
-
-    The holder of a memory is another memory that has all of its lines.
-    """
+    """Return the merges to make between the memories of one block."""
     merges: list[_Merge] = []
     # The survivor of each memory, by its id. A memory that stays is its own survivor.
     survivors: dict[str, _Text] = {}
-    # The texts so far, in which a holder of the present one is looked for.
-    first_by_key: dict[tuple[str, ...], _Text] = {}
-    texts_by_line = defaultdict[str, list[_Text]](list)
+    longer_texts = _LongerTexts()
     texts = [text for text in map(_Text, group) if text.lines]
-    # Longer texts come first, so a holder of this one was seen before.
     for text in sorted(texts, key=lambda candidate: candidate.rank):
-        # Texts with one key have the same lines, so the first of them holds the others.
-        holder = first_by_key.get(text.key)
-        is_first_of_key = holder is None
-        if is_first_of_key:
-            holder = _holder_of(text, texts_by_line)
-            first_by_key[text.key] = text
-            for line in {*text.lines, *text.unended_lines}:
-                texts_by_line[line].append(text)
+        holder = longer_texts.holder_of(text)
+        longer_texts.add(text)
         if holder is None or text.memory.is_pinned:
             # The memory stays.
             survivors[text.memory.id] = text
@@ -242,18 +230,38 @@ def _merges_in(group: Iterable[MemoryState]) -> list[_Merge]:
     return merges
 
 
-def _holder_of(text: _Text, texts_by_line: Mapping[str, Sequence[_Text]]) -> _Text | None:
-    """Return the first text that contains all lines of `text`. None if no text does.
+class _LongerTexts:
+    """Finds the holder of a text: another text that has all its lines in the same order.
 
-    texts_by_line: the texts that have each line.
+    A holder is never shorter than the text. So the texts are added by their rank, the longest first,
+    and each is looked up before it is added.
     """
-    # A text that contains all lines has the rarest one, too. So only texts with it are looked at.
-    for lines in (text.lines, text.unended_lines):
-        texts_with_rarest_line = min((texts_by_line[line] for line in lines), key=len)
-        for candidate in texts_with_rarest_line:
-            if text.is_in(candidate):
-                return candidate
-    return None
+
+    def __init__(self) -> None:
+        self._first_by_key: dict[tuple[str, ...], _Text] = {}
+        self._texts_by_line = defaultdict[str, list[_Text]](list)
+
+    def add(self, text: _Text) -> None:
+        """Add a text, which may hold shorter ones."""
+        # Of texts with the same lines, the first one suffices.
+        if text.key in self._first_by_key:
+            return
+        self._first_by_key[text.key] = text
+        for line in {*text.lines, *text.unended_lines}:
+            self._texts_by_line[line].append(text)
+
+    def holder_of(self, text: _Text) -> _Text | None:
+        """Return the first text that has all lines of `text`. None if no text does."""
+        with_same_lines = self._first_by_key.get(text.key)
+        if with_same_lines is not None:
+            return with_same_lines
+        # A text that has all lines has the rarest one, too. So only texts with it are looked at.
+        for lines in (text.lines, text.unended_lines):
+            texts_with_rarest_line = min((self._texts_by_line[line] for line in lines), key=len)
+            for candidate in texts_with_rarest_line:
+                if text.is_in(candidate):
+                    return candidate
+        return None
 
 
 def plan_similar(memories: Sequence[MemoryState]) -> list[Action]:
@@ -682,10 +690,9 @@ def pairs_to_ask(memories: Sequence[MemoryState]) -> list[ScoredPair]:
         if len(rare_words) < _LEAST_RARE_WORDS or not _contains_nearly_all(a, b):
             continue
         # A merge of texts about two things would mix these things up.
-        names_differ = _have_names_of_their_own(texts_by_id[pair.a], texts_by_id[pair.b])
-        if names_differ or _are_about_two_things(a, b):
-            continue
-        pairs.append(pair)
+        has_two_names = _have_names_of_their_own(texts_by_id[pair.a], texts_by_id[pair.b])
+        if not has_two_names and not _are_about_two_things(a, b):
+            pairs.append(pair)
     return pairs
 
 

@@ -515,16 +515,17 @@ def _without_undone(
     # The ids that each memory consists of, once the actions before are done.
     joined_ids = {id: [id, *state.merged] for id, state in states.items()}
     for action in actions:
-        is_about_two = action.verb in (MERGE, LINK)
-        if not is_about_two:
+        target = action.target or ""
+        if action.verb in (MERGE, LINK):
+            own_ids = joined_ids[action.id]
+            target_ids = joined_ids.get(target, [])
+            is_undone = _is_kept_apart(action.verb, own_ids, target_ids, states)
+        elif action.verb == REMIND:
             # A new reminder is recorded with the memory that it was made from.
-            changed_id = (action.target or "") if action.verb == REMIND else action.id
-            if not states[changed_id].is_kept_from(action.verb):
-                yield action
-            continue
-        own_ids = joined_ids[action.id]
-        target_ids = joined_ids.get(action.target or "", [])
-        if _is_kept_apart(action.verb, own_ids, target_ids, states):
+            is_undone = states[target].is_kept_from(action.verb)
+        else:
+            is_undone = states[action.id].is_kept_from(action.verb)
+        if is_undone:
             continue
         if action.verb == MERGE:
             # From here on, the target consists of this memory, too

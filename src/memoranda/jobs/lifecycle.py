@@ -59,13 +59,13 @@ def plan_expire(
     careful: whether to keep memories of a category in `daemon.keep`, memories written by hand, and
         memories that were read often, as the daemon does.
     """
-    expired = [(memory, end) for memory, end in _ends(memories, settings, careful) if end < now]
+    expired = [(memory, end) for memory, end in _expiring(memories, settings, careful) if end < now]
     # Learning from all memories takes time, so it is only done if it is needed
     classifier = Classifier(settings, memories if expired else ())
     actions = []
     for memory, end in expired:
         category = category_of(memory, classifier)
-        # If a memory comes from a file of another program, the file is gone by now (`_ends`). Such
+        # If a memory comes from a file of another program, the file is gone by now (`_expiring`). Such
         # a memory does not stay.
         is_from_file = "source_ref" in memory.header
         is_kept = careful and category in settings.keep and not is_from_file
@@ -75,7 +75,7 @@ def plan_expire(
     return actions
 
 
-def _ends(
+def _expiring(
     memories: Sequence[MemoryState], settings: Settings, careful: bool
 ) -> Iterator[tuple[MemoryState, datetime]]:
     """Yield the memories of the inbox that will expire, each with the time.
@@ -93,8 +93,10 @@ def _ends(
             continue
         if careful and _is_left_alone(memory, settings):
             continue
-        end_of_reminder = kept_until.get(memory.id, memory.expires)
-        yield memory, max(memory.expires, end_of_reminder)
+        end = memory.expires
+        if memory.id in kept_until:
+            end = max(end, kept_until[memory.id])
+        yield memory, end
 
 
 def ends_in_inbox(memory: MemorySession, infos: Iterable[NoteInfo]) -> dict[int, datetime]:
@@ -108,17 +110,17 @@ def ends_in_inbox(memory: MemorySession, infos: Iterable[NoteInfo]) -> dict[int,
     # A reminder that was made from a memory keeps it longer.
     reminders, _ = memory.list(Query(category=REMINDERS, projects=MEMORY_PROJECTS), limit=0)
     states = states_of(memory, [*ending, *reminders])
-    ends = _ends(states, memory.settings, careful=True)
+    ends = _expiring(states, memory.settings, careful=True)
     return {state.info.row: end for state, end in ends if state.info is not None}
 
 
 def plan_decay(
     memories: Sequence[MemoryState], settings: Settings, now: datetime, *, careful: bool = False
 ) -> list[Action]:
-    """Plan to archive organized memories that nobody read or used.
+    """Plan to archive organized memories that were never read, and not used for a long time.
 
-    They were never read, and not used within `daemon.decay_threshold`. Exempt categories, pinned
-    memories, and reminders that will fire or are pending stay.
+    The time is `daemon.decay_threshold`. Exempt categories, pinned memories, and reminders that will
+    fire or are pending stay.
 
     careful: whether to keep memories of a category in `daemon.keep`, and memories written by hand,
         as the daemon does.
@@ -290,20 +292,30 @@ def plan_upgrade_of(
     )
 
 
+class Upgraded(NamedTuple):
+    """The memories that a call organized.
+
+    infos: their index entries afterwards.
+    actions: the action for each of them. None if nothing was to do.
+    restored_ids: the ids of those that were in the archive.
+    """
+
+    infos: list[NoteInfo]
+    actions: list[Action | None]
+    restored_ids: set[str]
+
+
 def upgrade_named(
     memory: MemorySession,
     refs: Iterable[str],
     category: str | None = None,
     *,
     dry_run: bool = False,
-) -> tuple[list[NoteInfo], list[Action | None], set[str]]:
+) -> Upgraded:
     """Organize the memories that `refs` name, as one change. Archived memories are restored first.
 
     category: the category to use. None lets the classifier choose.
     dry_run: whether to change nothing, and only plan the actions.
-
-    Returns the memories afterwards, the action for each (None if nothing was to do), and the ids of
-    memories that were in the archive.
     """
     upkeep = Upkeep(memory)
     classifier = _classifier(memory)
@@ -316,8 +328,8 @@ def upgrade_named(
             return info
         return memory.find(memory.bring_back(info, category))
 
-    def organized(infos: list[NoteInfo]) -> tuple[list[NoteInfo], list[Action | None], set[str]]:
-        """Organize the memories as they are now, and return the result of `upgrade_named`.
+    def organized(infos: list[NoteInfo]) -> Upgraded:
+        """Organize the memories as they are now.
 
         `retried` calls this again if somebody changes one of them meanwhile.
         """
@@ -327,7 +339,7 @@ def upgrade_named(
         actions = [plan_upgrade_of(state, classifier, category, set_by) for state in states]
         if not dry_run:
             present_infos = organize_all(upkeep, present_infos, actions)
-        return present_infos, actions, restored_ids
+        return Upgraded(present_infos, actions, restored_ids)
 
     return upkeep.retried(refs, organized)
 
@@ -388,7 +400,7 @@ def next_due(memories: Sequence[MemoryState], settings: Settings, now: datetime)
     changes or is read.
     """
     kept_until = kept_for_reminders(memories, settings)
-    moments = [end for _, end in _ends(memories, settings, careful=True) if end >= now]
+    moments = [end for _, end in _expiring(memories, settings, careful=True) if end >= now]
     unread = [
         memory for memory in _unread(memories, settings) if not _is_left_alone(memory, settings)
     ]

@@ -181,26 +181,39 @@ def plan_links(memories: Sequence[MemoryState], now: datetime | None = None) -> 
         remaining_links -= pairs.count_linked_at(now)
 
     actions: list[Action] = []
-    # (negative score, a, b): the pair with the highest score comes out of the heap first.
     heap = pairs.likely() if remaining_links > 0 else []
     heapify(heap)
     while heap and len(actions) < remaining_links:
-        negative_score, a, b = heappop(heap)
+        likely = heappop(heap)
+        a = likely.a
+        b = likely.b
         # A link of this run may have been the last one that the memory gets.
         if max(pairs.links[a], pairs.links[b]) >= MOST_LINKS:
             continue
         # The score in the heap is an upper limit, as the exact score takes longer to compute. If it
         # was too high, the pair goes back into the heap with its exact score.
         evidence = pairs.evidence(a, b)
-        if -evidence.score == negative_score:
+        if evidence.score == -likely.negative_score:
             reason = ", ".join(evidence.reasons)
             actions.append(
                 Action(DREAM, LINK, states[a].id, reason, states[a].path, target=states[b].id)
             )
             pairs.links.update((a, b))
         elif evidence.score >= LEAST_SCORE:
-            heappush(heap, (-evidence.score, a, b))
+            heappush(heap, _LikelyPair(-evidence.score, a, b))
     return actions
+
+
+class _LikelyPair(NamedTuple):
+    """Two memories that may be linked. In a heap, the pair with the highest score comes first.
+
+    negative_score: minus the score.
+    a, b: the positions of the memories, the smaller first.
+    """
+
+    negative_score: float
+    a: int
+    b: int
 
 
 class _Evidence(NamedTuple):
@@ -256,8 +269,8 @@ class _Pairs:
                 count += 1
         return count
 
-    def likely(self) -> list[tuple[float, int, int]]:
-        """Return the pairs that may be linked, as (negative score, position, later position).
+    def likely(self) -> list[_LikelyPair]:
+        """Return the pairs that may be linked.
 
         The score is an upper limit. The exact one is lower where neighbouring pairs of Han
         characters are one term. Pairs that are linked or whose link was removed are left out.
@@ -283,7 +296,7 @@ class _Pairs:
                     continue
                 other_category = self.memories[later_position].category
                 if marked_memory.memory.category != other_category:
-                    pairs.append((-best_score, position, later_position))
+                    pairs.append(_LikelyPair(-best_score, position, later_position))
         return pairs
 
     def _scores_without_terms(self, position: int) -> dict[int, float]:
@@ -461,6 +474,8 @@ def _shared(counts: Mapping[str, int], most: int) -> set[str]:
 def _marks_of(memory: MemoryState) -> tuple[_Marked, set[str]]:
     """Return all marks of a memory, and the names in it that are surely names (`name_words`)."""
     text = lower_form(memory.content)
+    # Of several spellings of a tag or target, the first one is shown. Here it comes last, and
+    # replaces the others.
     tags = {lower_form(tag).strip(): tag for tag in reversed(memory.tags)}
     targets = {}
     for target in reversed(memory.targets):

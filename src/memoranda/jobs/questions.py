@@ -45,6 +45,7 @@ from memoranda.note.reminder import Reminder
 from memoranda.sources.base import sha256
 
 if TYPE_CHECKING:
+    from memoranda.config import Settings
     from memoranda.engine import MemorySession
 
 _NO = ("n", "no")
@@ -194,20 +195,24 @@ def _unused_notes(memory: MemorySession) -> Iterator[ReviewItem]:
         memory_state = memories_by_id[action.id]
         has_coming_reminder = kept_until.get(memory_state.id, turn.now) > turn.now
         is_kept = memory_state.category in settings.keep or has_coming_reminder
-        if memory_state.id in sure_ids or is_kept:
-            continue
-        since = f"{memory_state.created.astimezone(settings.reading_zone):%Y-%m-%d}"
-        subject = one_line_of(memory_state.content)
-        shown_memory = f'"{subject}" ({memory_state.category})'
-        yield ReviewItem(
-            f"archive:{memory_state.id}:{_mark(memory_state)}",
-            "archive",
-            f"Archive {shown_memory}? It was never read since {since}",
-            (memory_state.id,),
-            (("y", "archive it"), ("n", "keep it")),
-            (f"{shown_memory}, {since}",),
-            subject,
-        )
+        if memory_state.id not in sure_ids and not is_kept:
+            yield _question_of_archiving(memory_state, settings)
+
+
+def _question_of_archiving(memory_state: MemoryState, settings: Settings) -> ReviewItem:
+    """Return the question whether to archive a memory that nobody read."""
+    since = f"{memory_state.created.astimezone(settings.reading_zone):%Y-%m-%d}"
+    subject = one_line_of(memory_state.content)
+    shown_memory = f'"{subject}" ({memory_state.category})'
+    return ReviewItem(
+        f"archive:{memory_state.id}:{_mark(memory_state)}",
+        "archive",
+        f"Archive {shown_memory}? It was never read since {since}",
+        (memory_state.id,),
+        (("y", "archive it"), ("n", "keep it")),
+        (f"{shown_memory}, {since}",),
+        subject,
+    )
 
 
 def _doubtful(memory: MemorySession) -> Iterable[tuple[ReviewItem, Action]]:

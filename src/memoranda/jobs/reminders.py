@@ -129,14 +129,14 @@ def acknowledge(memory: MemorySession, ref: str) -> NoteInfo:
         if reminder.is_done:
             return None
         new_keys = dict[str, Any]()
-        is_due_but_not_fired = not reminder.has_fired and reminder.is_due(now)
-        if reminder.repeat and is_due_but_not_fired:
-            # Firing sets the next time. This occurrence will not fire any more, so it is set here.
+        # A repeating reminder gets its next time when it fires. If this occurrence is due, it will
+        # not fire any more, so the reminder gets its next time now.
+        is_due = not reminder.has_fired and reminder.is_due(now)
+        if reminder.repeat and is_due:
             new_keys = reminder.once_fired(now, memory.settings.reading_zone)
-        new_keys["acked_at"] = stamp(now)
-        is_still_put_off = reminder.snoozed is not None and not reminder.has_fired
-        if is_still_put_off:
+        if reminder.snoozed is not None and not reminder.has_fired:
             new_keys[SNOOZED] = REMOVE
+        new_keys["acked_at"] = stamp(now)
         return new_keys
 
     return _change_header(memory, ref, DONE, keys)

@@ -6,7 +6,7 @@ import json
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass, field, fields
-from typing import Any
+from typing import Any, NamedTuple
 
 from memoranda.note.model import AGENT_PREFIX, Provenance
 from memoranda.sources.base import sha256
@@ -55,6 +55,24 @@ def is_of_machine(number: int) -> bool:
     return number >= FIRST_OF_MACHINE
 
 
+class Location(NamedTuple):
+    """Where the ledger says that a file is.
+
+    project, path: the project, and the path in it.
+    root: the real folder of the project, if other processes of the home would look elsewhere. Else
+        "", for the folder that the home has for the project.
+    """
+
+    project: str
+    path: str
+    root: str = ""
+
+    @property
+    def name(self) -> str:
+        """The place as people see it: `notes/tea.md`, or an absolute path if there is a root."""
+        return os.path.join(self.root or self.project, self.path)
+
+
 @dataclass(slots=True, eq=False, repr=False)
 class Touched(ValueObject):
     """One file or folder that a change touched.
@@ -89,6 +107,47 @@ class Touched(ValueObject):
     root: str = ""
     size: int = 0
     by: dict[str, str] | None = None
+
+    @property
+    def place(self) -> Location:
+        """Where the file or folder is: before a move, and before and after any other step."""
+        return Location(self.project, self.path, self.root)
+
+    @property
+    def moves_folder(self) -> bool:
+        """Whether the step moved a folder with everything in it."""
+        return self.do == StepKind.MOVE and self.old is None
+
+    @property
+    def makes_file(self) -> bool:
+        """Whether the step wrote a file where there was none."""
+        return self.do == StepKind.PUT and self.old is None
+
+    def path_after_move(self, path: str) -> str | None:
+        """Return where the move of a file or folder took the file at `path`.
+
+        A move of `plans` to `old/plans` took `plans/tea.md` to `old/plans/tea.md`. None if the file
+        was not moved.
+        """
+        return _path_moved(path, self.path, self.to, with_files_below=self.moves_folder)
+
+    def path_before_move(self, path: str) -> str | None:
+        """Return from where the move of a file or folder brought the file at `path`.
+
+        None if it did not bring the file there.
+        """
+        return _path_moved(path, self.to, self.path, with_files_below=self.moves_folder)
+
+
+def _path_moved(path: str, old: str, new: str, *, with_files_below: bool) -> str | None:
+    """Return the new path of a file if `old` is moved to `new`. None if the file is not moved.
+
+    with_files_below: whether `old` is a folder, so that the files below it are moved, too.
+    """
+    is_below = with_files_below and path.startswith(f"{old}/")
+    if path == old or is_below:
+        return new + path[len(old) :]
+    return None
 
 
 @dataclass(slots=True, eq=False, repr=False)
@@ -158,7 +217,7 @@ class Change(ValueObject):
         else:
             # A note that came to another project is one note, although it was removed at one place
             # and made at another
-            new_count = sum(file.do == StepKind.PUT and file.old is None for file in files)
+            new_count = sum(file.makes_file for file in files)
             moved_count = min(removed_count, new_count)
             unlinked_count = (self.details or {}).get(UNLINKED, 0)
             note_count = len(files) - moved_count - unlinked_count

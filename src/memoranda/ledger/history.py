@@ -390,7 +390,24 @@ class History:
         )
         return bool(self.database.rows(sql, {"project": project, "path": path}))
 
-    def folded_into(self, digest: str, after: int) -> str | None:
+    def counted_versions(self, digest: str, after: int) -> Iterator[str]:
+        """Yield the versions of a text that differ only in their count of reads, the oldest first.
+
+        The header of a note counts how often it was read, so each new count makes a new version of
+        the text.
+
+        digest: the SHA-256 of the first version. Those of the others follow it.
+        after: only changes above this number.
+        """
+        visited: set[str] = set()
+        version: str | None = digest
+        # After an undo, a version may come again.
+        while version is not None and version not in visited:
+            visited.add(version)
+            yield version
+            version = self._folded_into(version, after)
+
+    def _folded_into(self, digest: str, after: int) -> str | None:
         """Return the SHA-256 of the text that a text became when read counts were written into it.
 
         digest: the SHA-256 of the text before.

@@ -12,10 +12,10 @@ from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime
 from hashlib import sha256
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from memoranda.sources.files import reason
-from memoranda.transfer.exports import Exported, Found
+from memoranda.transfer.exports import Exported, Found, LeftOut
 from memoranda.transfer.moving import WrongStore
 
 # The number of bytes of the largest file of memories that is read.
@@ -43,17 +43,6 @@ _FILES = (
     ("copilot", ".copilot/copilot-instructions.md"),
     ("copilot", ".github/copilot-instructions.md"),
 )
-
-
-class LeftOut(NamedTuple):
-    """An item that is not imported.
-
-    name: the name of the item, such as the path of its file.
-    reason: why it is not imported, such as "not a text".
-    """
-
-    name: str
-    reason: str
 
 
 def _moment(value: Any) -> datetime | None:
@@ -89,6 +78,17 @@ def _read_store(file: Path) -> str:
     return text
 
 
+def _whole_file(name: str, file: Path, tags: tuple[str, ...] = ()) -> Exported | LeftOut:
+    """Return the text of a file as one memory, or why the file is left out.
+
+    name: the name of the memory, by which it is recognized when it is imported again.
+    """
+    text = _read_text(file)
+    if isinstance(text, LeftOut):
+        return text
+    return Exported(name, text, None, _change_time(file), tags)
+
+
 def _change_time(file: Path) -> datetime:
     """Return when a file was last changed."""
     return datetime.fromtimestamp(file.stat().st_mtime, UTC)
@@ -112,11 +112,7 @@ def anthropic_memory(path: Path) -> Found:
         if file.suffix not in _TEXTS:
             yield LeftOut(name, "not a text")
             continue
-        text = _read_text(file)
-        if isinstance(text, LeftOut):
-            yield text
-        else:
-            yield Exported(name, text, None, _change_time(file))
+        yield _whole_file(name, file)
     # A store without entries has only this mark.
     if not has_files and not (path / _STORE_MARK).exists():
         raise WrongStore(f"{path} holds no memory store")
@@ -238,12 +234,8 @@ def agent_files(path: Path) -> Found:
             if not file.is_file():
                 continue
             has_files = True
-            text = _read_text(file)
-            if isinstance(text, LeftOut):
-                yield text
-            else:
-                ref = file.relative_to(path).as_posix()
-                yield Exported(ref, text, None, _change_time(file), (agent,))
+            name = file.relative_to(path).as_posix()
+            yield _whole_file(name, file, tags=(agent,))
     for agent, name in _FILES:
         if (path / name).is_file():
             has_files = True

@@ -67,8 +67,16 @@ _PART = re.compile(r"(?:conversations|memories|projects)-\d+.*\.zip")
 _LEAST_MILLISECONDS = 1e11
 
 
-Turn = tuple[str, datetime | None, str]
-"""(speaker, time, text) of one contribution to a conversation. The time is None if unknown."""
+class Turn(NamedTuple):
+    """One contribution to a conversation, or one document of a project.
+
+    speaker: who said it, such as `You`. The file name of a document.
+    when: the time; None if unknown.
+    """
+
+    speaker: str
+    when: datetime | None
+    text: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +118,7 @@ class Exported:
 
         None if no time is known.
         """
-        times = (when for _, when, _ in self.turns if when)
+        times = (turn.when for turn in self.turns if turn.when)
         return self.created or min(times, default=self.updated)
 
     def changed(self) -> datetime | None:
@@ -118,17 +126,28 @@ class Exported:
 
         If the export does not say it, this is the time of the last turn, or else of the creation.
         """
-        times = (when for _, when, _ in self.turns if when)
+        times = (turn.when for turn in self.turns if turn.when)
         return self.updated or max(times, default=self.created)
 
     def age(self) -> tuple[datetime, int]:
         """Return a key that is greater for the newer of two copies. Without times, for the longer."""
-        length = len(self.text) + sum(len(turn_text) for _, _, turn_text in self.turns)
+        length = len(self.text) + sum(len(turn.text) for turn in self.turns)
         return self.changed() or EPOCH, length
 
 
-Found = Iterator[Exported | tuple[str, str]]
-"""The items of a reader. In place of an item that cannot be imported, its (name, reason)."""
+class LeftOut(NamedTuple):
+    """An item that is not imported.
+
+    name: the name of the item, such as the path of its file.
+    reason: why it is not imported, such as "not a text".
+    """
+
+    name: str
+    reason: str
+
+
+Found = Iterator[Exported | LeftOut]
+"""The items that a reader finds in an export."""
 
 
 def _short(text: str) -> str:
@@ -338,9 +357,8 @@ def _plan_note(
 
 def _turn_text(turn: Turn) -> str:
     """Return a contribution to a conversation as Markdown: `## You, 2026-01-05T09:00Z` and its text."""
-    speaker, when, text = turn
-    moment = f", {stamp(when)[:16]}Z" if when else ""
-    return f"## {speaker}{moment}\n\n{text.strip()}\n"
+    moment = f", {stamp(turn.when)[:16]}Z" if turn.when else ""
+    return f"## {turn.speaker}{moment}\n\n{turn.text.strip()}\n"
 
 
 def _updated(file: File) -> datetime:
@@ -505,7 +523,7 @@ def _chatgpt(path: Path) -> Found:
         if talk is None:
             title = row.get("title")
             label = f"{name} ({title})" if title else name
-            yield label, "it is no conversation of ChatGPT"
+            yield LeftOut(label, "it is no conversation of ChatGPT")
             continue
         for context in talk.contexts():
             newest = newest_contexts.get(context.key)
@@ -623,11 +641,11 @@ class _Talk(NamedTuple):
                 ref = f"{message.id}.{number}" if number else message.id
                 yield Exported(ref, line, message.when or self.conversation.changed())
 
-    def whole(self) -> Exported | tuple[str, str]:
+    def whole(self) -> Exported | LeftOut:
         """Return the conversation, or its name and the reason why it is left out."""
         if self.conversation.turns:
             return self.conversation
-        return self.conversation.label("chatgpt"), "it has no text"
+        return LeftOut(self.conversation.label("chatgpt"), "it has no text")
 
 
 def _talk(row: Mapping[str, Any]) -> _Talk | None:
@@ -638,7 +656,7 @@ def _talk(row: Mapping[str, Any]) -> _Talk | None:
         return None
     branch = _branch(mapping, row.get("current_node"))
     messages = [_message(identity, message) for identity, message in branch]
-    turns = [(item.speaker, item.when, item.text) for item in messages if item.speaker]
+    turns = [Turn(item.speaker, item.when, item.text) for item in messages if item.speaker]
     created = _time(row.get("create_time"))
     updated = _time(row.get("update_time"))
     title = str(row.get("title") or "")
@@ -770,10 +788,10 @@ def _claude(path: Path) -> Found:
             continue
         item = _claude_talk(row) or _claude_project(row)
         if item is None:
-            yield name, "it is no conversation of Claude"
+            yield LeftOut(name, "it is no conversation of Claude")
             continue
         is_export = True
-        yield item if item.turns else (item.label("claude"), "it has no text")
+        yield item if item.turns else LeftOut(item.label("claude"), "it has no text")
     if not is_export:
         raise WrongStore(f"{path} holds no conversations.json of Claude")
 
@@ -803,7 +821,7 @@ def _claude_talk(row: Mapping[str, Any]) -> Exported | None:
         text = _claude_text(message)
         if text.strip():
             speaker = "You" if message.get("sender") == "human" else "Claude"
-            turns.append((speaker, _time(message.get("created_at")), text))
+            turns.append(Turn(speaker, _time(message.get("created_at")), text))
     return _claude_item(row, turns, "conversation")
 
 
@@ -816,7 +834,7 @@ def _claude_project(row: Mapping[str, Any]) -> Exported | None:
     turns: list[Turn] = []
     instructions = str(row.get("prompt_template") or row.get("description") or "")
     if instructions.strip():
-        turns.append(("Instructions", None, instructions))
+        turns.append(Turn("Instructions", None, instructions))
     if isinstance(docs, list):
         turns += [_claude_document(document) for document in docs if _is_document(document)]
     return _claude_item(row, turns, "project")
@@ -830,7 +848,7 @@ def _is_document(value: Any) -> bool:
 def _claude_document(document: Mapping[str, Any]) -> Turn:
     """Return a document of a project as a turn, with its file name as the speaker."""
     name = flat(str(document.get("filename") or "Document"))
-    return name, _time(document.get("created_at")), str(document["content"])
+    return Turn(name, _time(document.get("created_at")), str(document["content"]))
 
 
 def _claude_item(row: Mapping[str, Any], turns: Sequence[Turn], kind: str) -> Exported:
@@ -875,7 +893,7 @@ def _mem0(path: Path) -> Found:
         raise WrongStore(f"{path} holds no memories of mem0")
 
 
-def _mem0_memory(row: Mapping[str, Any]) -> Exported | tuple[str, str] | None:
+def _mem0_memory(row: Mapping[str, Any]) -> Exported | LeftOut | None:
     """Read a memory of mem0. Returns its name and the reason if it is left out.
 
     None for rows about users, apps and so on, which are in the same file.
@@ -886,9 +904,9 @@ def _mem0_memory(row: Mapping[str, Any]) -> Exported | tuple[str, str] | None:
     ref = row.get("id")
     if not isinstance(text, str) or ref is None:
         label = ref or _short(str(text or ""))
-        return f"mem0 {label}", "it has no id or no text"
+        return LeftOut(f"mem0 {label}", "it has no id or no text")
     if row.get("state") == "deleted" or row.get("deleted_at"):
-        return f"mem0 {ref}", "it was deleted there"
+        return LeftOut(f"mem0 {ref}", "it was deleted there")
 
     created = _time(row.get("created_at"))
     updated = _time(row.get("updated_at"))
@@ -906,15 +924,15 @@ def _mcp_memory_service(path: Path) -> Found:
     yield from map(_mcp_memory, rows)
 
 
-def _mcp_memory(row: Mapping[str, Any]) -> Exported | tuple[str, str]:
+def _mcp_memory(row: Mapping[str, Any]) -> Exported | LeftOut:
     """Read a memory of mcp-memory-service. Returns its name and the reason if it is left out."""
     text = row.get("content")
     ref = row.get("content_hash") or row.get("id")
     if not isinstance(text, str) or ref is None:
         label = ref or _short(str(text or ""))
-        return f"mcp-memory-service {label}", "it has no id or no content"
+        return LeftOut(f"mcp-memory-service {label}", "it has no id or no content")
     if row.get("deleted_at"):
-        return f"mcp-memory-service {ref}", "it was deleted there"
+        return LeftOut(f"mcp-memory-service {ref}", "it was deleted there")
     created = _time(row.get("created_at")) or _time(row.get("created_at_iso"))
     updated = _time(row.get("updated_at")) or _time(row.get("updated_at_iso"))
     category = _CATEGORIES.get(str(row.get("memory_type")).lower(), "knowledge")
@@ -956,7 +974,7 @@ def _summary_lines(summary: Mapping[str, Any]) -> list[str]:
 
 def _observed(
     noun: str, observation: Mapping[str, Any], lines: Sequence[Any]
-) -> Exported | tuple[str, str]:
+) -> Exported | LeftOut:
     """Turn an observation or summary of claude-mem into a memory.
 
     Returns its name and the reason if it is left out.
@@ -965,7 +983,7 @@ def _observed(
     lines: the lines of its text. Empty ones are left out.
     """
     if observation.get("id") is None:
-        return f"claude-mem {noun}", "it has no id"
+        return LeftOut(f"claude-mem {noun}", "it has no id")
     tags = [noun]
     if observation.get("project"):
         tags.append(str(observation["project"]))

@@ -440,13 +440,22 @@ def exported_lines(
     rows = exchange.rows(category, scope)
     for start in range(0, len(rows), PAGE):
         for info, content in exchange.page(rows[start : start + PAGE]):
-            secrets = memory.gate_rules().find(content, "secret")
-            if secrets:
-                if secret is not None:
-                    secret()
-                if redacts:
-                    content = redact(content, secrets)
+            content = exported_text(memory, content, redacts, secret)
             yield json.dumps(row(memory, info, content), ensure_ascii=False, separators=(",", ":"))
+
+
+def exported_text(
+    memory: MemorySession, text: str, redacts: bool, secret: Callable[[], None] | None
+) -> str:
+    """Return a text as an export writes it.
+
+    redacts: whether parts that seem to be secrets are replaced.
+    secret: called if the text seems to hold a secret. None calls nothing.
+    """
+    secrets = memory.gate_rules().find(text, "secret")
+    if secrets and secret is not None:
+        secret()
+    return redact(text, secrets) if secrets and redacts else text
 
 
 def is_note_line(line: bytes) -> bool:
@@ -478,15 +487,19 @@ class Tally:
     unchanged: int = 0
     skipped: int = 0
 
+    def count(self, verb: str) -> None:
+        """Count a record.
 
-# The verb of an action -> the field of Tally that counts it.
-_COUNTED_AS = {
-    NEW: "imported",
-    UPDATE: "updated",
-    UNCHANGED: "unchanged",
-    OLDER: "skipped",
-    SKIP: "skipped",
-}
+        verb: the verb of its action: NEW, UPDATE, UNCHANGED, OLDER or SKIP.
+        """
+        if verb == NEW:
+            self.imported += 1
+        elif verb == UPDATE:
+            self.updated += 1
+        elif verb == UNCHANGED:
+            self.unchanged += 1
+        else:
+            self.skipped += 1
 
 
 class _Action(NamedTuple):
@@ -516,9 +529,23 @@ class Import:
         self._now = memory.clock()
         self._size = source.seek(0, io.SEEK_END)
 
+    def _reading(
+        self, tally: Tally, warn: Say | None = None, *, is_trial: bool = False
+    ) -> _Reading:
+        """Return a new reading of the input. See `_Reading` for the arguments."""
+        return _Reading(
+            self._memory,
+            self._source,
+            self._now,
+            tally,
+            warn,
+            skip_bad=self._skip_bad,
+            is_trial=is_trial,
+        )
+
     def check(self) -> None:
         """Check every record, and change nothing. Raises BadRecord for the first bad one."""
-        for _ in self._batches(Tally()):
+        for _ in self._reading(Tally()).batches():
             pass
 
     def plan(self, say: Say, warn: Say) -> Tally:
@@ -528,7 +555,7 @@ class Import:
         warn: is called with a sentence for each record that is left out.
         """
         tally = Tally()
-        for actions in self._batches(tally, warn, remembers=True):
+        for actions in self._reading(tally, warn, is_trial=True).batches():
             for action in actions:
                 if action.verb in (NEW, UPDATE):
                     short_id = action.record.id[:8] or "new"
@@ -545,7 +572,7 @@ class Import:
 
         Raises BadRecord, StorageError and others. Earlier batches stay, and may be imported again.
         """
-        for actions in self._batches(tally, warn):
+        for actions in self._reading(tally, warn).batches():
             self._keep_older_texts(actions)
             self._store_records(actions)
             if progress is not None:
@@ -574,54 +601,74 @@ class Import:
         if records:
             self._exchange.put(records)
 
-    def _batches(
-        self, tally: Tally, warn: Say | None = None, *, remembers: bool = False
-    ) -> Iterator[list[_Action]]:
-        """Go through the input once, and yield the actions of each batch.
 
-        The actions are counted in `tally` after the caller has carried them out.
+class _Reading:
+    """Reads the input of an import once, and decides what to do about each record.
 
-        warn: is called with a sentence for each record that is left out. None means no warnings.
-        remembers: whether to remember the records, about 200 bytes each. A trial run needs it to
-            count exactly if an id occurs twice.
-        """
-        # Digests of the texts in the home and in the input so far. They are read when they are
-        # needed first, and None before.
+    source: the input.
+    now: the time of a record without a time.
+    tally: counts the records.
+    warn: called with a sentence for each record that is left out. None means no warnings.
+    skip_bad: whether to leave out bad records. Otherwise the first one raises BadRecord.
+    is_trial: whether nothing is written. Then the records are remembered, about 200 bytes each, to
+        count exactly if an id occurs twice.
+    """
+
+    def __init__(
+        self,
+        memory: MemorySession,
+        source: BinaryIO,
+        now: datetime,
+        tally: Tally,
+        warn: Say | None,
+        *,
+        skip_bad: bool,
+        is_trial: bool,
+    ):
+        self._memory = memory
+        self._exchange = Exchange(memory)
+        self._source = source
+        self._now = now
+        self._tally = tally
+        self._warn = warn
+        self._skip_bad = skip_bad
+        self._is_trial = is_trial
+        # Digests of the texts in the home and in the input so far. None until the first record
+        # without an id, because they take long to read.
         self._contents: set[bytes] | None = None
-        # The time and digest (`_state`) of the records so far, by id. Filled if `remembers`.
+        # In a trial, the time and digest (`_state`) of the records so far, by id.
         self._written: dict[str, tuple[datetime, bytes]] = {}
-        self._remembers = remembers
+
+    def batches(self) -> Iterator[list[_Action]]:
+        """Yield the actions of each batch. They are counted after the caller has carried them out.
+
+        Raises BadRecord.
+        """
         batch: list[tuple[int, ParsedRecord]] = []
         batch_ids: set[str] = set()
         batch_bytes = 0
-        for number, parsed, size in self._records(tally, warn):
+        for number, parsed, size in self._records():
             is_full = len(batch) >= PAGE or batch_bytes > _PAGE_BYTES
             # A second record with an id must see the first one written.
             is_repeated_id = "id" in parsed.fields and parsed.record.id in batch_ids
             if is_full or is_repeated_id:
-                yield from self._plan_batch(batch, tally, warn)
+                yield from self._plan_batch(batch)
                 batch = []
                 batch_ids = set()
                 batch_bytes = 0
             batch.append((number, parsed))
             batch_ids.add(parsed.record.id)
             batch_bytes += size
-        yield from self._plan_batch(batch, tally, warn)
+        yield from self._plan_batch(batch)
 
-    def _records(self, tally: Tally, warn: Say | None) -> Iterator[tuple[int, ParsedRecord, int]]:
-        """Yield (number, record, bytes of its line) for each valid record of the input.
-
-        An invalid record is counted as skipped, or ends the import with BadRecord.
-
-        tally: counts the records that are skipped.
-        warn: is called with a sentence about each of these. None means no warnings.
-        """
+    def _records(self) -> Iterator[tuple[int, ParsedRecord, int]]:
+        """Yield (number, record, bytes of its line) for each valid record of the input."""
         for number, line in self._record_lines():
             try:
                 ttl = self._memory.settings.short_term_ttl
                 parsed = read(line, now=self._now, ttl=ttl, sees=self._memory.sees)
             except InvalidInput as error:
-                self._refuse(BadRecord(number, str(error)), tally, warn)
+                self._refuse(BadRecord(number, str(error)))
                 continue
             yield number, parsed, len(line)
 
@@ -639,26 +686,16 @@ class Import:
             if not is_note_line(data):
                 yield number, data.rstrip(b"\r\n")
 
-    def _refuse(self, error: BadRecord, tally: Tally, warn: Say | None) -> None:
-        """Count a bad record as skipped, or raise the error if bad records end the import.
-
-        tally: counts the records.
-        warn: called with a sentence about the record; None warns nobody.
-        """
+    def _refuse(self, error: BadRecord) -> None:
+        """Count a bad record as skipped, or raise the error if bad records end the import."""
         if not self._skip_bad:
             raise error
-        tally.skipped += 1
-        if warn is not None:
-            warn(f"warning: {error}")
+        self._tally.skipped += 1
+        if self._warn is not None:
+            self._warn(f"warning: {error}")
 
-    def _plan_batch(
-        self, batch: list[tuple[int, ParsedRecord]], tally: Tally, warn: Say | None
-    ) -> Iterator[list[_Action]]:
-        """Plan the records of a batch, let the caller carry the actions out, and count them.
-
-        tally: counts the records.
-        warn: is called with a sentence for each record that is left out. None means no warnings.
-        """
+    def _plan_batch(self, batch: list[tuple[int, ParsedRecord]]) -> Iterator[list[_Action]]:
+        """Plan the records of a batch, let the caller carry the actions out, and count them."""
         ids = [parsed.record.id for _, parsed in batch if "id" in parsed.fields]
         known_records = self._exchange.known(ids)
         survivors = self._exchange.survivors(
@@ -669,11 +706,10 @@ class Import:
             try:
                 actions.append(self._action(parsed, known_records, survivors))
             except InvalidInput as error:
-                self._refuse(BadRecord(number, str(error)), tally, warn)
+                self._refuse(BadRecord(number, str(error)))
         yield actions
         for action in actions:
-            name = _COUNTED_AS[action.verb]
-            setattr(tally, name, getattr(tally, name) + 1)
+            self._tally.count(action.verb)
 
     def _action(
         self,
@@ -690,7 +726,7 @@ class Import:
         record = parsed.record
         if "id" not in parsed.fields:
             return self._without_id(record)
-        # A trial run writes nothing, so it compares a second record with this id to the first one.
+        # A trial writes nothing, so it compares a second record with this id to the first one.
         if record.id in self._written:
             return self._after_earlier_record(record)
         if record.id in known_records:
@@ -733,6 +769,7 @@ class Import:
         # The caller may learn that the id is taken, and nothing else about the memory.
         if not memory.sees(info.scope):
             raise InvalidInput(f"the id {info.id} is taken")
+        # Most records of a second import are equal to the memory, and need no further work.
         values_of_memory = compared(row(memory, info, content))
         if compared(parsed.values) == values_of_memory:
             return _Action(UNCHANGED, parsed.record, info)
@@ -740,15 +777,7 @@ class Import:
         # Fields that the line lacks are taken from the memory.
         existing = _existing_record(info, content)
         record = parsed.over(existing, self._now)
-        # In a file, some values take another form, and then the record may equal the memory. So it is
-        # read back from the text that its file would have.
-        note = parse_note(
-            record.text(),
-            project=CATEGORY_PROJECT,
-            path=f"{record.category}/x.md",
-            changed=self._now,
-        )
-        if compared(row(memory, note, note.content)) == values_of_memory:
+        if self._values_in_file(record) == values_of_memory:
             return _Action(UNCHANGED, record, info)
 
         # The record differs from the memory. The newer one counts.
@@ -763,11 +792,20 @@ class Import:
         access_count = max(record.access_count, info.access_count)
         return _Action(UPDATE, replace(record, access_count=access_count), info)
 
+    def _values_in_file(self, record: Record) -> dict[str, Any]:
+        """Return the values of a record to compare, as they are after it was written to a file.
+
+        Some values have another form in a file, for example times.
+        """
+        path = f"{record.category}/x.md"
+        note = parse_note(record.text(), project=CATEGORY_PROJECT, path=path, changed=self._now)
+        return compared(row(self._memory, note, note.content))
+
     def _remember(self, action: _Action) -> _Action:
         """Remember the record of an action for the rest of the input, and return the action."""
         if self._contents is not None:
             self._contents.add(digest(action.record.scope, action.record.content))
-        if self._remembers:
+        if self._is_trial:
             self._written[action.record.id] = _state(action.record)
         return action
 

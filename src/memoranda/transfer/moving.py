@@ -33,7 +33,7 @@ from memoranda.engine.graphs import NoteGraph
 from memoranda.engine.json_entries import JsonEntryFolder, entry_of, unknown_of
 from memoranda.engine.writing import scope_of
 from memoranda.errors import MemorandaError
-from memoranda.note.entity import Entity, GraphRelation
+from memoranda.note.entity import Entity, EntityKey, GraphRelation
 from memoranda.note.markdown import parse_note
 from memoranda.note.model import ARCHIVE_PROJECT, BUILT_IN_PROJECTS, TRACE_PROJECT
 from memoranda.sources import path_guard
@@ -167,18 +167,27 @@ def read_bytes(path: Path) -> bytes:
         raise WrongStore(f"cannot read {path}: {reason(error)}") from None
 
 
-def files_below(
-    root: Path,
-    skipped: Callable[[str], bool] = lambda name: False,
-    kept: Callable[[str], bool] | None = None,
-) -> Iterator[SourceFile]:
-    """Yield all files below `root`, sorted by path, without hidden files and folders.
+def _is_visible(name: str) -> bool:
+    """Whether a file or folder with this name is not hidden."""
+    return not name.startswith(".")
+
+
+def _is_of_vault(name: str) -> bool:
+    """Whether a file or folder with this name in a vault is copied. Folders of packages are not."""
+    return _is_visible(name) and name not in SKIPPED_FOLDERS
+
+
+def _is_of_bank(name: str) -> bool:
+    """Whether a file or folder with this name in a memory bank is copied."""
+    return _is_of_vault(name) and name not in _BANK_CACHES
+
+
+def files_below(root: Path, includes: Callable[[str], bool]) -> Iterator[SourceFile]:
+    """Yield all files below `root`, sorted by path.
 
     Links are not followed. Links and folders that cannot be read come with the reason (`refused`).
 
-    skipped: whether to leave out a file or folder with this name.
-    kept: whether to include a file or folder with this name, even a hidden one. It replaces the
-        other rules. None uses these rules.
+    includes: whether to include a file or folder with this name.
     """
     waiting = [""]
     while waiting:
@@ -190,11 +199,7 @@ def files_below(
             continue
         inner_folders = []
         for entry in entries:
-            if kept is not None:
-                is_included = kept(entry.name)
-            else:
-                is_included = not (entry.name.startswith(".") or skipped(entry.name))
-            if not is_included:
+            if not includes(entry.name):
                 continue
             path = f"{folder}/{entry.name}" if folder else entry.name
             is_text = is_valid_unicode(entry.name) and entry.name.isprintable()
@@ -230,7 +235,7 @@ def plan_vault(memory: MemorySession, path: Path, project: str) -> MovePlan:
     """
     folder_at(path, "a folder of notes")
     name = memory.project(project).name
-    files = list(files_below(path, SKIPPED_FOLDERS.__contains__))
+    files = list(files_below(path, _is_of_vault))
     if not any(_is_note(file.path) for file in files):
         raise WrongStore(f"{path} holds no notes (*.md)")
     return _Copying(memory, name).add(path, files)
@@ -285,7 +290,7 @@ class _MirrorCopying:
 
     def add(self, project: str, folder: Path) -> None:
         """Add the files of a folder to the plan."""
-        files = files_below(folder, kept=partial(is_kept_name, project))
+        files = files_below(folder, partial(is_kept_name, project))
         is_new = project not in self._known_projects
         project_plan = _Copying(self._memory, project, is_new=is_new).add(folder, files)
         self._plans[project] = project_plan
@@ -383,8 +388,8 @@ def _banks_below(folder: Path, kind: str) -> list[_BankPlace]:
 
 def _bank_files(folder: Path) -> list[SourceFile]:
     """Return the files of a bank, with the bank's record (BANK_RECORD)."""
-    files = list(files_below(folder, lambda name: name in _BANK_CACHES or name in SKIPPED_FOLDERS))
-    # The record's name begins with a dot, so `files_below` leaves it out.
+    files = list(files_below(folder, _is_of_bank))
+    # The record's name begins with a dot, so it is not among them.
     record = folder / BANK_RECORD
     if record.is_file() and not record.is_symlink():
         files.append(SourceFile(BANK_RECORD, record.stat().st_size))
@@ -398,7 +403,8 @@ def _bank_folders(path: Path) -> list[Path]:
     return [
         folder
         for folder in folders
-        if folder.name[0] != "." and any(_is_note(file.path) for file in files_below(folder))
+        if folder.name[0] != "."
+        and any(_is_note(file.path) for file in files_below(folder, _is_visible))
     ]
 
 
@@ -627,14 +633,25 @@ class _Lacking:
         # The names of entities that would gain unknown keys. A graph file stores these elsewhere.
         self._gaining = set[str]()
         if isinstance(graph, NoteGraph):
-            pairs = []
-            for key in existing:
-                _, unknown_keys = entities.get(key.name, (None, {}))
+            self._gaining = self._names_gaining_keys(graph, existing)
+
+    def _names_gaining_keys(self, graph: NoteGraph, existing: Sequence[EntityKey]) -> set[str]:
+        """Return the names of imported entities that have unknown keys which the graph lacks.
+
+        existing: the imported entities that the graph has.
+        """
+        with_unknown_keys = []
+        for key in existing:
+            if key.name in self._entities:
+                _, unknown_keys = self._entities[key.name]
                 if unknown_keys:
-                    pairs.append((key, unknown_keys))
-            for (key, _), lacks in zip(pairs, graph.lacking(pairs), strict=True):
-                if lacks:
-                    self._gaining.add(key.name)
+                    with_unknown_keys.append((key, unknown_keys))
+        answers = graph.lacking(with_unknown_keys)
+        return {
+            key.name
+            for (key, _), is_lacking in zip(with_unknown_keys, answers, strict=True)
+            if is_lacking
+        }
 
     def add_to(self, plan: MovePlan, name: str) -> None:
         """Add to a plan the part of an entity that the graph lacks, or count the entity as

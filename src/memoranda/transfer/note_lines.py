@@ -21,8 +21,16 @@ from memoranda.note.frontmatter import split
 from memoranda.note.model import MEMORY_PROJECTS
 from memoranda.query import Query
 from memoranda.sources.base import File
-from memoranda.text.gate import redact
-from memoranda.transfer.jsonl import PAGE, Tally, is_note_line
+from memoranda.transfer.jsonl import (
+    NEW,
+    OLDER,
+    PAGE,
+    UNCHANGED,
+    UPDATE,
+    Tally,
+    exported_text,
+    is_note_line,
+)
 
 # Notes of a project that does not exist here go into a folder of this project.
 _ELSEWHERE = "notes"
@@ -50,13 +58,7 @@ def exported_notes(
         file = exchange.file(info.project, info.path)
         if file is None:
             continue
-        text = file.data.decode("utf-8", "replace")
-        secrets = memory.gate_rules().find(text, "secret")
-        if secrets:
-            if secret is not None:
-                secret()
-            if redacts:
-                text = redact(text, secrets)
+        text = exported_text(memory, file.data.decode("utf-8", "replace"), redacts, secret)
         yield json.dumps(_row(info, text), ensure_ascii=False, separators=(",", ":"))
 
 
@@ -98,7 +100,7 @@ def _row(info: NoteInfo, text: str) -> dict[str, Any]:
 class _NewFile(NamedTuple):
     """The action for one line.
 
-    verb: the field of Tally that counts it: `imported`, `updated`, `unchanged` or `skipped`.
+    verb: NEW, UPDATE, UNCHANGED or OLDER. The last means that the existing file stays.
     project, path, data: the place and the bytes of the file to write.
     before: the existing file. None for a new one.
     time: when the note was last changed. None if the line does not say it.
@@ -138,8 +140,8 @@ class NoteImport:
         """
         batch: list[_NewFile] = []
         for new in self._planned_files(tally, warn):
-            if new.verb in ("unchanged", "skipped"):
-                setattr(tally, new.verb, getattr(tally, new.verb) + 1)
+            if new.verb in (UNCHANGED, OLDER):
+                tally.count(new.verb)
                 continue
             # A batch is one change, so all of its notes are of one project
             is_full = len(batch) >= PAGE
@@ -190,7 +192,7 @@ class NoteImport:
                 if new.time is not None:
                     self._exchange.set_time(project, new.path, new.time)
         for new in batch:
-            setattr(tally, new.verb, getattr(tally, new.verb) + 1)
+            tally.count(new.verb)
 
     def _lines(self) -> Iterator[tuple[int, dict[str, Any]]]:
         """Yield the number and the values of each line about a note. Blank lines do not count."""
@@ -219,13 +221,13 @@ class NoteImport:
             time = parse_stamp(values["updated_at"])
         file = self._exchange.file(project, path)
         if file is None:
-            verb = "imported"
+            verb = NEW
         elif file.data == data:
-            verb = "unchanged"
+            verb = UNCHANGED
         elif self._is_newer(time, project, path):
-            verb = "updated"
+            verb = UPDATE
         else:
-            verb = "skipped"
+            verb = OLDER
         return _NewFile(verb, project, path, data, file, time)
 
     def _place(self, project: str, path: str) -> tuple[str, str]:

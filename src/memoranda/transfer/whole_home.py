@@ -23,7 +23,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import asdict, dataclass, field
 from fnmatch import fnmatch
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
 from memoranda.engine import MemorySession, open_session
@@ -670,20 +670,35 @@ class Mirrored:
     notices: list[str] = field(default_factory=list)
 
 
+class _CopiedFile(NamedTuple):
+    """A file of the home as it was when it was copied: the SHA-256 of its text, and its stamp."""
+
+    etag: str
+    size: int
+    mtime_ns: int
+    inode: int
+    ctime_ns: int
+
+    @property
+    def stamp(self) -> Values:
+        """The stamp of the file."""
+        return self.size, self.mtime_ns, self.inode, self.ctime_ns
+
+
 @dataclass(slots=True)
 class _State:
     """The state of a mirror, as the last run recorded it.
 
     home: the home that it mirrors: a path, or an address without a password.
     change: the number of the latest change of the memory that the mirror has.
-    files: for each name, the SHA-256, size, mtime, inode and ctime of the file that was copied.
+    files: each file that was copied, by its name in the mirror.
     writing: names that an interrupted run was about to write.
     git: whether the mirror has commits.
     """
 
     home: str
     change: int = 0
-    files: dict[str, tuple[str, int, int, int, int]] = field(default_factory=dict)
+    files: dict[str, _CopiedFile] = field(default_factory=dict)
     writing: list[str] = field(default_factory=list)
     git: bool = False
 
@@ -721,15 +736,15 @@ class Mirror:
             state = self._load()
             state.git = git or state.git
             history = GitHistory(self.folder, self.folder / MIRROR) if state.git else None
-            last_change = history.change if history is not None else state.change
 
-            changes = self._contents.changes(last_change)
+            # The commits may be behind the files, if the last run was killed between the two.
+            known_change = history.change if history is not None else state.change
+            changes = self._contents.changes(known_change)
             listed = self._contents.listed()
+            latest_change = max(known_change, state.change)
             if changes:
-                last_change = changes[-1].number
-            else:
-                last_change = max(last_change, state.change)
-            mirrored = Mirrored(change=last_change)
+                latest_change = changes[-1].number
+            mirrored = Mirrored(change=latest_change)
             mirrored.left += listed.unreadable
 
             self._copy(state, listed, mirrored, progress)
@@ -803,7 +818,7 @@ class Mirror:
         try:
             row: dict[str, Any] = json.loads(place.read_bytes())
             files = {
-                name: (str(etag), *Stamp(*map(int, numbers)))
+                name: _CopiedFile(str(etag), *Stamp(*map(int, numbers)))
                 for name, (etag, *numbers) in row["files"].items()
             }
             state = _State(row["home"], row["change"], files, list(row["writing"]), row["git"])
@@ -879,8 +894,8 @@ class Mirror:
         copied_names = {*state.files, *state.writing}
         changed = [
             name
-            for name, (_, _, stamp) in listed.files.items()
-            if not self._is_same(name, stamp, state)
+            for name, file in listed.files.items()
+            if not self._is_same(name, file.stamp, state)
         ]
         for name in changed:
             if name not in copied_names and os.path.lexists(self.folder / name):
@@ -907,16 +922,16 @@ class Mirror:
         mirrored: counts the files.
         is_synced_alone: whether to sync this file to the disk. Otherwise all are synced together.
         """
-        project, path, _ = listed.files[name]
+        listed_file = listed.files[name]
         try:
-            file = self._contents.read(project, path)
+            file = self._contents.read(listed_file.project, listed_file.path)
         except NotFound:
             # It was removed after it was listed. The next run removes the copy.
             return False
         except MemorandaError as error:
             mirrored.left.append(f"{name} ({error})")
             return False
-        former_etag = state.files[name][0] if name in state.files else None
+        former_etag = state.files[name].etag if name in state.files else None
         is_written = self._write(
             name, file.data, file.mode, file.stamp.mtime_ns, durable=is_synced_alone
         )
@@ -925,21 +940,24 @@ class Mirror:
             mirrored.restored += 1
         elif is_written:
             mirrored.copied += 1
-        state.files[name] = (file.etag, *file.stamp)
+        state.files[name] = _CopiedFile(file.etag, *file.stamp)
         return True
 
     def _is_same(self, name: str, stamp: Values, state: _State) -> bool:
         """Whether neither the home's file nor the copy changed since it was copied."""
         if name not in state.files:
             return False
-        _, size, mtime_ns, inode, ctime_ns = state.files[name]
-        if (size, mtime_ns, inode, ctime_ns) != tuple(stamp):
+        copied = state.files[name]
+        if copied.stamp != tuple(stamp):
             return False
         # A copy has the size and the time of the home's file, but an inode of its own.
         with suppress(OSError):
             status = os.lstat(self.folder / name)
             is_file = stat.S_ISREG(status.st_mode)
-            return is_file and (status.st_size, status.st_mtime_ns) == (size, mtime_ns)
+            return is_file and (status.st_size, status.st_mtime_ns) == (
+                copied.size,
+                copied.mtime_ns,
+            )
         return False
 
     def _write(self, name: str, data: bytes, mode: int, changed_ns: int, *, durable: bool) -> bool:

@@ -18,7 +18,7 @@ from memoranda.clock import stamp
 from memoranda.documents.wording import row_text
 from memoranda.engine import overview, session_of
 from memoranda.engine.contents import content_of, home_path
-from memoranda.engine.contested import led
+from memoranda.engine.contested import with_leaders_first
 from memoranda.errors import Ambiguous, InvalidInput, NotFound
 from memoranda.faces import registry as registry_of
 from memoranda.faces.arguments import Arguments
@@ -172,7 +172,7 @@ def _notes_for_context(memory: MemorySession, query: str) -> list[NoteInfo]:
         return []
     notes = [hit.note for hit in result.best]
     leader_rows = memory.upheld_leaders({note.row for note in notes})
-    return led(notes, lambda note: note, leader_rows)
+    return with_leaders_first(notes, lambda note: note, leader_rows)
 
 
 def _context_of(memory: MemorySession, notes: Sequence[NoteInfo]) -> str:

@@ -11,7 +11,7 @@ from memoranda import documents
 from memoranda.clock import parse_stamp
 from memoranda.documents.wording import lines, plural, short
 from memoranda.engine.attachments import conventions_of
-from memoranda.engine.contested import otherwise, written_over
+from memoranda.engine.contested import contradicted_by, remark_on_older
 from memoranda.errors import (
     Exists,
     InvalidInput,
@@ -132,10 +132,10 @@ def _contradiction_data(memory: MemorySession, note: Note) -> dict[str, str]:
 
     Empty if the new note contradicts none.
     """
-    contradiction = written_over(memory, note)
+    contradiction = contradicted_by(memory, note)
     if contradiction is None:
         return {}
-    sentence = otherwise(memory, contradiction)
+    sentence = remark_on_older(memory, contradiction)
     if contradiction.is_asked:
         sentence += " The user is asked which of the two holds."
     return {"contradicts": sentence}

@@ -239,8 +239,7 @@ class ReplicaFolder:
             StepKind.SET,
         ):
             return
-        is_moved_folder = touched.do == StepKind.MOVE and touched.old is None
-        if is_moved_folder:
+        if touched.moves_folder:
             # It took everything in it along
             for key in reversed(list(self._below(touched.project, touched.path))):
                 if key not in places_there:
@@ -533,11 +532,7 @@ class ReplicaHistory(History):
             return
         # Change 0 has the origins of texts whose changes were purged. It is revised, too.
         for origins in self._origins():
-            origins.files = [
-                touched
-                for touched in origins.files
-                if (touched.project, touched.path, touched.root) not in lost
-            ]
+            origins.files = [touched for touched in origins.files if touched.place not in lost]
             shared_changes.append(origins)
         self._server.revise(shared_changes)
         super().revise(revised, lost)

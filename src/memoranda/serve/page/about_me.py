@@ -10,7 +10,7 @@ from typing import NamedTuple
 from starlette.responses import Response
 
 from memoranda.engine import MemorySession
-from memoranda.engine.contested import newer
+from memoranda.engine.contested import newer_contradictions
 from memoranda.engine.profile import ProfileEntry, profile
 from memoranda.engine.telling import Telling
 from memoranda.engine.upkeep import Upkeep
@@ -100,7 +100,7 @@ def show(visit: Visit) -> Response:
     entries = profile(memory, _MAX_FACTS)
     shown_entries = [entry for entry in entries if not _is_silent(memory, entry)]
     # Looking for what is contradicted in a note takes long, so most notes are left out.
-    contradicted_rows = newer(memory, [entry.info for entry in shown_entries]).keys()
+    contradicted_rows = newer_contradictions(memory, [entry.info for entry in shown_entries]).keys()
     facts = [_known_fact(memory, entry, contradicted_rows) for entry in shown_entries]
     told_ids = _ids_told(visit, facts)
     claims = [fact for fact in facts if not fact.is_confirmed]

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from markupsafe import Markup
 
 from memoranda.engine import MemorySession
-from memoranda.engine.contested import Statement, holding_now
+from memoranda.engine.contested import Statement, valid_notes
 from memoranda.index.rows import Edge, NoteInfo
 from memoranda.note.grammar import LINKS_TO
 from memoranda.note.model import CATEGORY_PROJECT, MEMORY_PROJECTS
@@ -155,5 +155,5 @@ def statements_naming(memory: MemorySession, names: Iterable[str]) -> list[State
         query = Query(contains=name, projects=(CATEGORY_PROJECT,), archived=False, order="created")
         listed, _ = memory.list(query, limit=_MAX_MEMORIES)
         rows.update(dict.fromkeys(other.row for other in listed))
-    holding = holding_now(memory, rows).values()
+    holding = valid_notes(memory, rows).values()
     return statements_of(other for other in holding if not memory.is_held_back(other))

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from markupsafe import Markup
 
 from memoranda.engine import MemorySession
-from memoranda.engine.contested import Contradiction, Statement, unanswered
+from memoranda.engine.contested import Contradiction, Statement, unanswered_contradictions
 from memoranda.engine.whereabouts import history_through_moves
 from memoranda.errors import InvalidInput
 from memoranda.index.rows import Edge, NoteInfo
@@ -193,7 +193,7 @@ def newer_statements(
     decided are left out. A statement in running text is at line 0.
     """
     by_row: dict[int, dict[int, Contradiction]] = {}
-    pairs = unanswered(memory, infos)
+    pairs = unanswered_contradictions(memory, infos)
     for pair in sorted(pairs, key=lambda pair: pair.new.moment):
         is_list_item = not pair.old.claim.stop
         line = pair.old.claim.line if is_list_item else 0

@@ -20,7 +20,7 @@ from starlette.responses import Response
 
 from memoranda.engine import MemorySession
 from memoranda.engine.contents import contents
-from memoranda.engine.contested import Contradiction, Statement, holding_now
+from memoranda.engine.contested import Contradiction, Statement, valid_notes
 from memoranda.engine.link_walk import count_incoming
 from memoranda.engine.telling import Telling
 from memoranda.errors import Ambiguous, InvalidInput, MemorandaError
@@ -466,7 +466,7 @@ def _mentions(memory: MemorySession, hits: Iterable[Hit]) -> dict[str, list[Lear
     """
     shown = [hit for hit in hits if not memory.is_held_back(hit.note)]
     shown.sort(key=lambda hit: hit.note.created, reverse=True)
-    holding = holding_now(memory, [hit.note.row for hit in shown])
+    holding = valid_notes(memory, [hit.note.row for hit in shown])
     mentions: dict[str, list[Learned]] = {}
     for hit in shown:
         if hit.note.row in holding:
@@ -481,7 +481,7 @@ def _add_newest(
     memory: MemorySession, infos: Sequence[NoteInfo], mentions: dict[str, list[Learned]]
 ) -> None:
     """Add the notes among `infos` that hold now, do not look planted and are missing in `mentions`."""
-    holding = holding_now(memory, [info.row for info in infos])
+    holding = valid_notes(memory, [info.row for info in infos])
     told = {learned.info.row for learned in chain.from_iterable(mentions.values())}
     for info in infos:
         if info.row in holding and info.row not in told and not memory.is_held_back(info):
@@ -507,7 +507,7 @@ def _not_holding(
     mentions: the notes that are valid. The notes that they replaced are left out, because the page
         shows each of them below its successor.
     """
-    holding = holding_now(memory, [info.row for info in infos])
+    holding = valid_notes(memory, [info.row for info in infos])
     replaced = {
         info.row for learned in chain.from_iterable(mentions.values()) for info in learned.before
     }

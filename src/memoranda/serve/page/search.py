@@ -22,7 +22,7 @@ from memoranda import documents
 from memoranda.documents.listed import Document, Listed
 from memoranda.engine import MemorySession
 from memoranda.engine.completion import offers
-from memoranda.engine.contested import Statement, newer
+from memoranda.engine.contested import Statement, newer_contradictions
 from memoranda.engine.newest_texts import newest_texts
 from memoranda.errors import InvalidInput
 from memoranda.index.rows import Hit, Hits, NoteInfo
@@ -271,7 +271,7 @@ def _contradicted_by_row(
     statements, most_names: as for `_newer_by_row`.
     """
     by_row: dict[int, list[Contradicted]] = {}
-    contradicted_rows = newer(memory, [hit.note for hit in hits]).keys()
+    contradicted_rows = newer_contradictions(memory, [hit.note for hit in hits]).keys()
     for hit in hits:
         if hit.note.row in contradicted_rows:
             outgoing = memory.outgoing(hit.note)

@@ -246,6 +246,10 @@ def _is_unanswered(memory: Reader, pair: Contradiction) -> bool:
 
     old = pair.old
     new = pair.new
+    # Most pairs in the wrong order are told by their times alone.
+    may_be_corrected = new.info.changed > old.moment[0]
+    if old.moment > new.moment and not may_be_corrected:
+        return False
     if not ends(old.claim, new.claim) or _in_order(memory, pair).new is not new:
         return False
     # A note that is held back may have planted instructions. So it must not contradict others.
@@ -262,36 +266,34 @@ def _in_order(memory: Reader, pair: Contradiction) -> Contradiction:
     pair: two statements, perhaps in the wrong order.
     """
     first, second = sorted((pair.old, pair.new), key=lambda statement: statement.moment)
-    corrected_at = _corrected_at(memory, first, second.moment[0])
-    if corrected_at is not None:
-        later_correction = _corrected_at(memory, second, corrected_at)
-        if later_correction is None:
-            first, second = second, first
+    since = second.moment[0]
+    correction = _correction(memory, first, since)
+    if correction and correction > _correction(memory, second, since):
+        first, second = second, first
     return pair._replace(old=first, new=second)
 
 
-def _corrected_at(memory: Reader, statement: Statement, since: str) -> str | None:
-    """Return when a statement came into the text of its note, if that was after `since`.
+def _correction(memory: Reader, statement: Statement, since: str) -> int:
+    """Return the number of the change that brought a statement into the text of its note.
 
-    None if the text had its value before. A note with a date of its own speaks of that date, whenever
-    somebody corrects it, so the result is None for it, too.
+    0 if the text had its value before `since`. A note with a date of its own speaks of that date,
+    whenever somebody corrects it, so the result is 0 for it, too.
     """
     info = statement.info
     # The file of most notes was not changed since.
     if info.date is not None or info.changed <= since:
-        return None
+        return 0
     history = memory.engine.ledger.history
-    for change in history.changes_at(info.project, info.path):
-        if change.time <= since:
-            return None
+    first_number = history.first_since(since)
+    if first_number is None:
+        return 0
+    for step in reversed(history.placed_steps(info.project, info.path)):
+        if step.number < first_number:
+            return 0
         # An undo says nothing new.
-        if change.verb == "undo":
-            continue
-        for touched in change.files:
-            is_of_note = (touched.project, touched.path) == (info.project, info.path)
-            if is_of_note and _lacks(history, touched, statement.claim.value):
-                return change.time
-    return None
+        if step.verb != "undo" and _lacks(history, step.touched, statement.claim.value):
+            return step.number
+    return 0
 
 
 def _lacks(history: History, touched: Touched, value: str) -> bool:

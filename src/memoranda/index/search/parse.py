@@ -652,6 +652,8 @@ def read_question(text: str, today: date | None = None) -> Question:
     text_without_times = _RELATIVE.sub(" ", question_text.lower())
     only_days = bool(named_periods) and stop_words().issuperset(words(text_without_times))
     is_request = _REQUEST.search(question_text) is not None
+    # In a dialogue such words tell, too: what somebody recommended is its matter.
+    asking = _asking_words(is_request=is_request).intersection(ordered_words)
     return Question(
         tuple(ordered_words),
         weak_in_question | weak_beside,
@@ -661,7 +663,7 @@ def read_question(text: str, today: date | None = None) -> Question:
         asks_assistant=_ASKS_ASSISTANT.search(question_text) is not None,
         is_request=is_request,
         beside=beside,
-        asking=_asking_words(is_request=is_request).intersection(ordered_words),
+        asking=frozenset() if is_dialogue else asking,
     )
 
 

@@ -652,8 +652,10 @@ def read_question(text: str, today: date | None = None) -> Question:
     text_without_times = _RELATIVE.sub(" ", question_text.lower())
     only_days = bool(named_periods) and stop_words().issuperset(words(text_without_times))
     is_request = _REQUEST.search(question_text) is not None
-    # In a dialogue such words tell, too: what somebody recommended is its matter.
-    asking = _asking_words(is_request=is_request).intersection(ordered_words)
+    asking: frozenset[str] = frozenset()
+    # Where something is told, such words tell, too: what somebody recommended is the matter.
+    if not is_told(text):
+        asking = _asking_words(is_request=is_request).intersection(ordered_words)
     return Question(
         tuple(ordered_words),
         weak_in_question | weak_beside,
@@ -663,7 +665,7 @@ def read_question(text: str, today: date | None = None) -> Question:
         asks_assistant=_ASKS_ASSISTANT.search(question_text) is not None,
         is_request=is_request,
         beside=beside,
-        asking=frozenset() if is_dialogue else asking,
+        asking=asking,
     )
 
 

@@ -10,6 +10,7 @@ from memoranda import Draft, faces
 from memoranda.engine import open_session
 from memoranda.engine.session_start import introduction
 from memoranda.engine.upkeep import Upkeep
+from memoranda.note.edit import StrReplace
 from memoranda.query import Query
 from movable_clock import Clock
 
@@ -239,3 +240,53 @@ def test_agent_that_writes_a_move_is_told_of_no_question(memory, clock):
     told = reply.data["contradicts"]
     assert "Porto" in told
     assert "is asked" not in reply.text
+
+
+def corrected(memory, clock):
+    """A note whose line was corrected after another note said otherwise, and that other note."""
+    first = memory.write(Draft("Anna lives in Porto.", project="categories", category="people"))
+    clock.later(days=1)
+    second = memory.write(Draft("Anna lives in Lisbon.", project="notes", title="A trip"))
+    clock.later(days=1)
+    memory.edit(first.id, StrReplace("Porto", "Madrid"))
+    return first, second
+
+
+def test_corrected_line_counts_as_newer_than_a_statement_before_the_correction(memory, clock):
+    corrected_note, other_note = corrected(memory, clock)
+    infos = {info.id: info for info in memory.list()[0]}
+    marks = memory.validity_marks(infos.values())
+
+    assert infos[corrected_note.id].row not in marks
+    assert marks[infos[other_note.id].row].startswith("newer: Madrid")
+
+
+def test_undone_correction_does_not_count_as_newer(memory, clock):
+    first, second = corrected(memory, clock)
+    memory.undo()
+    infos = {info.id: info for info in memory.list()[0]}
+    marks = memory.validity_marks(infos.values())
+
+    assert marks[infos[first.id].row].startswith("newer: Lisbon")
+    assert infos[second.id].row not in marks
+
+
+def test_change_of_another_line_leaves_the_order_of_statements(memory, clock):
+    old = memory.write(
+        Draft("Anna lives in Porto.\n\nShe plays chess.", project="categories", category="people")
+    )
+    clock.later(days=1)
+    memory.write(Draft("Anna lives in Lisbon.", project="notes", title="A trip"))
+    clock.later(days=1)
+    memory.edit(old.id, StrReplace("chess", "go"))
+    infos = {info.id: info for info in memory.list()[0]}
+
+    assert memory.validity_marks(infos.values())[infos[old.id].row].startswith("newer: Lisbon")
+
+
+def test_answer_about_a_corrected_line_ends_its_mark(memory, clock):
+    corrected(memory, clock)
+    [item] = questions(memory)
+    memory.decide(item.key, "b")
+
+    assert memory.validity_marks(memory.list()[0]) == {}

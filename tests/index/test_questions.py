@@ -430,3 +430,20 @@ def test_a_long_turn_says_what_holds_in_any_of_its_parts(desk: Desk) -> None:
     assert hit.shares["standing"] > 0
     total = sum(hit.shares.values())
     assert round(total, 2) == round(hit.score, 2)
+
+
+@pytest.mark.parametrize(
+    ("question", "answer", "other"),
+    [
+        ("Can you recommend a tent?", "The tent leaks.", "I recommend patience."),
+        ("What did he mention about the tent?", "The tent leaks.", "He mentioned patience."),
+        ("我需要推荐帐篷吗?", "帐篷漏水。", "推荐耐心。"),
+    ],
+)
+def test_word_by_which_a_question_asks_counts_less_than_what_it_asks_about(
+    desk: Desk, question: str, answer: str, other: str
+) -> None:
+    # Of equal notes the newest would come first.
+    desk.put("notes/answer.md", answer)
+    desk.put("notes/other.md", other)
+    assert asked(desk, question) == ["notes/answer.md", "notes/other.md"]

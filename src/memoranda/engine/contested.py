@@ -15,6 +15,7 @@ from itertools import chain, pairwise
 from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar
 
 from memoranda.engine.engine import Engine
+from memoranda.errors import MemorandaError
 from memoranda.index.index import Index
 from memoranda.index.rows import NoteInfo, day_of
 from memoranda.index.told_notes import Mark
@@ -24,6 +25,8 @@ from memoranda.sources.base import sha256
 from memoranda.text.unicode import flat, one_line
 
 if TYPE_CHECKING:
+    from memoranda.ledger.change import Touched
+    from memoranda.ledger.history import History
     from memoranda.note.claims import Claim
     from memoranda.note.model import Note
 
@@ -123,10 +126,10 @@ def contradictions(memory: Reader) -> Iterator[Contradiction]:
     for rows in subjects:
         statements = [Statement(infos[row.note], row.claim) for row in rows if row.note in infos]
         statements.sort(key=lambda statement: statement.moment)
-        yield from _pairs(statements)
+        yield from _pairs(memory, statements)
 
 
-def _pairs(statements: Sequence[Statement]) -> Iterator[Contradiction]:
+def _pairs(memory: Reader, statements: Sequence[Statement]) -> Iterator[Contradiction]:
     """Yield each value about one subject together with the next newer value.
 
     statements: all statements about the subject, the oldest first.
@@ -145,7 +148,8 @@ def _pairs(statements: Sequence[Statement]) -> Iterator[Contradiction]:
     for old, new in pairwise(latest):
         # A note that names two values does not contradict itself.
         if old.info.row != new.info.row:
-            yield Contradiction(old, new, tuple(statements))
+            pair = Contradiction(old, new, tuple(statements))
+            yield _in_order(memory, pair)
 
 
 def valid_notes(memory: Reader, rows: Iterable[int]) -> dict[int, NoteInfo]:
@@ -242,12 +246,65 @@ def _is_unanswered(memory: Reader, pair: Contradiction) -> bool:
 
     old = pair.old
     new = pair.new
-    if old.moment > new.moment or not ends(old.claim, new.claim):
+    # Most pairs in the wrong order are told by their times alone.
+    may_be_corrected = new.info.changed > old.moment[0]
+    if old.moment > new.moment and not may_be_corrected:
+        return False
+    if not ends(old.claim, new.claim) or _in_order(memory, pair).new is not new:
         return False
     # A note that is held back may have planted instructions. So it must not contradict others.
     if memory.is_held_back(new.info):
         return False
     return memory.engine.ledger.review_value(ANSWER, pair.key) is None
+
+
+def _in_order(memory: Reader, pair: Contradiction) -> Contradiction:
+    """Return two statements about one subject with the one that was made first as the older one.
+
+    The note of a statement may be older than the statement: somebody has corrected its text since.
+
+    pair: two statements, perhaps in the wrong order.
+    """
+    first, second = sorted((pair.old, pair.new), key=lambda statement: statement.moment)
+    since = second.moment[0]
+    correction = _correction(memory, first, since)
+    if correction and correction > _correction(memory, second, since):
+        first, second = second, first
+    return pair._replace(old=first, new=second)
+
+
+def _correction(memory: Reader, statement: Statement, since: str) -> int:
+    """Return the number of the change that brought a statement into the text of its note.
+
+    0 if the text had its value before `since`. A note with a date of its own speaks of that date,
+    whenever somebody corrects it, so the result is 0 for it, too.
+    """
+    info = statement.info
+    # The file of most notes was not changed since.
+    if info.date is not None or info.changed <= since:
+        return 0
+    history = memory.engine.ledger.history
+    first_number = history.first_since(since)
+    if first_number is None:
+        return 0
+    for step in reversed(history.placed_steps(info.project, info.path)):
+        if step.number < first_number:
+            return 0
+        # An undo says nothing new.
+        if step.verb != "undo" and _lacks(history, step.touched, statement.claim.value):
+            return step.number
+    return 0
+
+
+def _lacks(history: History, touched: Touched, value: str) -> bool:
+    """Whether a step changed a text that did not have a value. False if its text is not kept."""
+    if touched.old is None or touched.old == touched.new:
+        return False
+    try:
+        text = history.text(touched.old, touched.path)
+    except MemorandaError:
+        return False
+    return value not in text.decode("utf-8", "replace")
 
 
 def newer_marks(memory: Reader, infos: Iterable[NoteInfo]) -> dict[int, str]:

@@ -11,9 +11,9 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from enum import IntEnum
-from functools import cache
+from functools import cache, lru_cache
 from itertools import chain, zip_longest
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -1000,7 +1000,7 @@ def _kind_of(value: str) -> str:
     return ""
 
 
-def _names_something(value: str, words: list[str], first: str) -> bool:
+def _names_something(value: str, words: Sequence[str], first: str) -> bool:
     """Whether a value is a name, or a few words that may be one: "dark blue", not "late".
 
     words: its words as they are compared.
@@ -1153,10 +1153,12 @@ def _clock(value: str) -> tuple[int, int] | None:
     return hour, int(minute_of_12 or 0)
 
 
-def _value_words(value: str) -> list[str]:
+# A search compares the same few values of one subject many times.
+@lru_cache(maxsize=1_000)
+def _value_words(value: str) -> tuple[str, ...]:
     """Return the words of a value in a form for comparing.
 
-    Articles are left out and dates have one form: ["5-7"] for "May 7" and for "2026-05-07".
+    Articles are left out and dates have one form: ("5-7",) for "May 7" and for "2026-05-07".
     """
     months = _words().months
     text = _ISO_DATE.sub(lambda date: f"{int(date[1])}-{int(date[2])}", value)
@@ -1174,4 +1176,4 @@ def _value_words(value: str) -> list[str]:
         elif not was_taken:
             compared_words.append(word)
         previous_word = word
-    return compared_words
+    return tuple(compared_words)

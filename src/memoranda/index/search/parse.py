@@ -6,12 +6,14 @@ Source: contract 000b, 6. All text of a user is put into quoted FTS5 strings, so
 from __future__ import annotations
 
 import re
+import tomllib
 from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date, timedelta
 from functools import cache
 from itertools import chain, islice, pairwise
+from pathlib import Path
 from typing import NamedTuple
 
 from memoranda.index.filters import quoted
@@ -597,6 +599,7 @@ class Question:
     is_request: whether an assistant is to do or to advise something.
     beside: the words of a long text or a dialogue that are outside its question. Each has its
         weight relative to a word of the question.
+    asking: the words by which the question asks, such as `recommend` and `mentioned`.
     """
 
     words: tuple[str, ...]
@@ -607,6 +610,14 @@ class Question:
     asks_assistant: bool = False
     is_request: bool = False
     beside: Mapping[str, float] = field(default_factory=dict)
+    asking: frozenset[str] = frozenset()
+
+    def share_of(self, word: str) -> float:
+        """Return how much a word counts, relative to a word of the question that does not ask."""
+        share = self.beside.get(word, 1.0)
+        if word in self.asking:
+            share *= weights.WEIGHTS.asking
+        return share
 
 
 def read_question(text: str, today: date | None = None) -> Question:
@@ -640,6 +651,11 @@ def read_question(text: str, today: date | None = None) -> Question:
     named_periods = periods(question_text, today)
     text_without_times = _RELATIVE.sub(" ", question_text.lower())
     only_days = bool(named_periods) and stop_words().issuperset(words(text_without_times))
+    is_request = _REQUEST.search(question_text) is not None
+    asking: frozenset[str] = frozenset()
+    # Where something is told, such words tell, too: what somebody recommended is the matter.
+    if not is_told(text):
+        asking = _asking_words(is_request=is_request).intersection(ordered_words)
     return Question(
         tuple(ordered_words),
         weak_in_question | weak_beside,
@@ -647,9 +663,24 @@ def read_question(text: str, today: date | None = None) -> Question:
         when=_WHEN.search(question_text) is not None,
         only_days=only_days,
         asks_assistant=_ASKS_ASSISTANT.search(question_text) is not None,
-        is_request=_REQUEST.search(question_text) is not None,
+        is_request=is_request,
         beside=beside,
+        asking=asking,
     )
+
+
+@cache
+def _asking_words(*, is_request: bool) -> frozenset[str]:
+    """Return the words by which people ask, from asking.toml.
+
+    is_request: whether to add the words that only ask in a request, such as `best`.
+    """
+    path = Path(__file__).with_name("asking.toml")
+    table = tomllib.loads(path.read_text(encoding="utf-8"))
+    words_that_ask = table["always"].split()
+    if is_request:
+        words_that_ask += table["in_a_request"].split()
+    return frozenset(words_that_ask)
 
 
 def _words_beside(

@@ -155,9 +155,8 @@ class _WordLookup:
         if word.text in question.weak:
             word.is_weak = True
             word.weight *= weights.WEIGHTS.weak
-        if word.text in question.beside:
-            word.is_beside = True
-            word.weight *= question.beside[word.text]
+        word.is_beside = word.text in question.beside
+        word.weight *= question.share_of(word.text)
 
     def _word(self, text: str, *, may_respell: bool) -> Word:
         """Look a word up: as written, then as the beginning of a longer word, then respelled.
@@ -814,7 +813,7 @@ class Ranking:
             word for word in question.words if word not in words_in_notes | question.weak
         ]
         rarest = self._lookup.rarity(1)
-        total_weight = rarest * sum(question.beside.get(word, 1.0) for word in missing_words)
+        total_weight = rarest * sum(map(question.share_of, missing_words))
         total_weight += sum(word.weight for word in self.words if not word.is_weak)
         return self._most_held() / (total_weight or 1.0)
 

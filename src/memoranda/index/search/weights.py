@@ -25,6 +25,8 @@ class Weights:
     weak: float = 0.35
     # A word of a long text outside its question, or of an earlier turn of a dialogue
     beside: float = 0.75
+    # A word by which the question asks, such as "recommend" or "mentioned", relative to other words
+    asking: float = 0.3
     # The weight of each turn further back, relative to the turn after it.
     earlier: float = 1.0
     # A word one edit away from one that no note contains, relative to the word itself

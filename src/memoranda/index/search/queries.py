@@ -31,7 +31,7 @@ from memoranda.index.filters import (
     token,
     wanted,
 )
-from memoranda.index.listing import columns, passing
+from memoranda.index.listing import conditions_of, passing
 from memoranda.index.resolve import key
 from memoranda.index.rows import FIRST_PASSAGE, property_text
 from memoranda.index.search.parse import ParsedQuery, Term, phrase_for, shortened, term
@@ -268,8 +268,8 @@ class SearchContext:
         self.query = query
         self.needed, self.unwanted = wanted(db, query, viewer, has_text=True)
         self._viewer = viewer
-        # SQL conditions on `note n` for other filters than facets, and their values.
-        self._conditions, self._values = columns(db, query, viewer)
+        # The filters that FTS5 cannot apply, but SQL can.
+        self._filters = conditions_of(db, query, viewer)
         self.by_title = query.search_type == "title"
         # An FTS5 prefix that limits a search to a column. "" for all columns.
         self._column = ""
@@ -277,7 +277,7 @@ class SearchContext:
         if self.by_title:
             self.table = NAMES
             self._column = "title : "
-        self.is_filtered = bool(self._conditions or query.metadata or query.contains)
+        self.is_filtered = bool(self._filters.sql or query.metadata or query.contains)
         self._projects = project_ids(db)
         moment = query.as_of or query.valid_at
         self.invalid: list[int] = []
@@ -479,7 +479,7 @@ class SearchContext:
             return rows[:limit], total
 
         # FTS5 finds the notes, SQL applies most filters, and `passing` the others.
-        conditions = " and ".join([f"{self.table} match ?", *self._conditions])
+        conditions = " and ".join([f"{self.table} match ?", *self._filters.sql])
         where = conditions + self._valid_only("f.rowid")
         # Filters in Python may leave out any number of rows, so SQL must return all (-1).
         has_python_filters = self.query.metadata or self.query.contains
@@ -487,7 +487,7 @@ class SearchContext:
         matching_rows = self.db.execute(
             f"select f.rowid from {self.table} f join note n on n.row = f.rowid where {where}"
             " order by f.rowid desc limit ?",
-            [self._spelled_out(match), *self._values, sql_limit],
+            [self._spelled_out(match), *self._filters.values, sql_limit],
         )
         rows = passing(self.db, self.query, [row for (row,) in matching_rows])
         return rows[:limit], len(rows)
@@ -530,9 +530,9 @@ class SearchContext:
 
     def passing(self, rows: Iterable[int]) -> list[int]:
         """Return the rows that pass the filters which FTS5 cannot apply, and that are valid."""
-        where = " and ".join([f"n.row in {_GIVEN}", *self._conditions])
+        where = " and ".join([f"n.row in {_GIVEN}", *self._filters.sql])
         sql = f"select n.row from note n where {where}{self._valid_only('n.row')}"
-        rows_passing = self.db.execute(sql, (_json(rows), *self._values))
+        rows_passing = self.db.execute(sql, (_json(rows), *self._filters.values))
         return passing(self.db, self.query, [row for (row,) in rows_passing])
 
     def visible(self, rows: Collection[int]) -> Collection[int]:
@@ -856,9 +856,9 @@ class SearchContext:
         """
         return self.db.execute(
             "select n.row, n.created, n.id, n.tags, t.text from note_fts f join note n on n.row = f.rowid"
-            f" join text t on t.row = n.row where {' and '.join(['note_fts match ?', *self._conditions])}"
+            f" join text t on t.row = n.row where {' and '.join(['note_fts match ?', *self._filters.sql])}"
             f"{self._valid_only('n.row')}",
-            (self.with_filters(""), *self._values),
+            (self.with_filters(""), *self._filters.values),
         )
 
     def _if_visible(self, text: str) -> str:

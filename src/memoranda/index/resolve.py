@@ -397,18 +397,16 @@ class Resolver:
                 if elsewhere:
                     # A note in the link's folder wins in any of the forms before this one.
                     return _Answer(_target(elsewhere), number - 1, notes_by_folder)
-            matches = _linked(target, inside, form)
-            matched_form = number
-            if not matches:
-                matches = _by_permalink(target, inside, form)
+            by_name = _linked(target, inside, form)
+            if by_name:
+                matches = _preferred(by_name, question, searched_project)
+                return _Answer(_target(matches), number, notes_by_folder)
+            by_permalink = _by_permalink(target, inside, form)
+            if by_permalink:
+                matches = _preferred(by_permalink, question, searched_project)
                 # A permalink is lower case: `[[readme]]` may equal one, and still means the
                 # `README.md` in its own folder.
                 matched_form = max(number, _CASE_FORM)
-            # Between memories a link is never ambiguous.
-            is_between_memories = searched_project == question.project == CATEGORY_PROJECT
-            if len(matches) > 1 and is_between_memories:
-                matches = [min(matches, key=lambda note: _preference(note, question.scope))]
-            if matches:
                 return _Answer(_target(matches), matched_form, notes_by_folder)
         former_target = self._former_target(target, searched_project, candidates)
         return _Answer(former_target, _NO_FORM, notes_by_folder={})
@@ -550,6 +548,19 @@ def _preference(note: Candidate, scope: str | None) -> tuple[bool, int, str, str
     """
     is_other_scope = note.scope != scope
     return is_other_scope, note.created, note.id, note.path
+
+
+def _preferred(
+    matches: list[Candidate], question: _Question, searched_project: str
+) -> list[Candidate]:
+    """Return the one memory that a link between memories means. Other links keep all matches.
+
+    A link that still has several matches is ambiguous, which a link between memories never is.
+    """
+    is_between_memories = searched_project == question.project == CATEGORY_PROJECT
+    if not is_between_memories:
+        return matches
+    return [min(matches, key=lambda note: _preference(note, question.scope))]
 
 
 def _linked(target: str, notes: list[Candidate], form: Form) -> list[Candidate]:

@@ -597,18 +597,19 @@ def _prepared(
         facet=with_writer(facet, note.provenance), passages=len(places)
     )
     return Prepared(
-        note.path,
-        note.permalink,
-        note.own_permalink,
-        note.etag,
-        stamp,
-        _rows_by_table(note, stamp, project, indexed, extra, body),
-        [
+        path=note.path,
+        permalink=note.permalink,
+        own=note.own_permalink,
+        etag=note.etag,
+        stamp=stamp,
+        tables=_rows_by_table(note, stamp, project, indexed, extra, body),
+        passages=[
             Passage(place.start, place.end, fts_text(body[place.start : place.end]))
             for place in places
         ],
-        Counted(project, note.scope, note.phase or "", note.category or ""),
-        facet,
+        place=Counted(project, note.scope, note.phase or "", note.category or ""),
+        # Without the words for its writer, which another process does not know (`sign`).
+        facet=facet,
     )
 
 

@@ -40,6 +40,7 @@ from memoranda.index.search import parse
 from memoranda.index.search.chunks import READ, READ_LONG, READ_TOLD, ChunkReading
 from memoranda.index.search.queries import (
     MAX_RANKED,
+    NoteContent,
     NoteText,
     SearchContext,
     counted_to,
@@ -739,18 +740,14 @@ def _counted_tokens(text: str, query_tokens: list[str]) -> list[str]:
     return counted_tokens or query_tokens
 
 
-def _smart_score(
-    content: tuple[int, int, str, str | None, str], counted_tokens: Sequence[str]
-) -> _SmartCandidate | None:
+def _smart_score(content: NoteContent, counted_tokens: Sequence[str]) -> _SmartCandidate | None:
     """Score a note by how often it contains each token. Return None if it contains none.
 
     A tag that equals a token adds _TAG_SCORE.
 
-    content: (row, created, id, tags as JSON or None, text).
     counted_tokens: the tokens to look for.
     """
-    row, created, identity, tags, body = content
-    lower_body = body.lower()
+    lower_body = content.text.lower()
     tokens_held: list[str] = []
     score = 0.0
     for token in counted_tokens:
@@ -761,10 +758,10 @@ def _smart_score(
             score += _COUNT_SCORES[count]
     if not tokens_held:
         return None
-    if tags:
-        lower_tags = {tag.lower() for tag in json.loads(tags)}
+    if content.tags:
+        lower_tags = {tag.lower() for tag in json.loads(content.tags)}
         score += _TAG_SCORE * len(lower_tags.intersection(tokens_held))
-    return _SmartCandidate(score, created, identity, row, tokens_held)
+    return _SmartCandidate(score, content.created, content.identity, content.row, tokens_held)
 
 
 def _plain_hits(db: sqlite3.Connection, notes: Sequence[NoteInfo], query: Query) -> list[Hit]:
@@ -851,33 +848,21 @@ def find_evidence(
     query = filters.replace(
         text=sqlite_text(spoken(question)), projects=None if projects is None else tuple(projects)
     )
-    with search_context(db, query, viewer) as context:
-        ranking = Ranking(context, query.text, today, near)
-        marks: dict[int, str] = {}
-        if context.spans and query.as_of is None:
-            marks = validity_marks(db, ranking.features, viewer)
-        reading = ChunkReading(ranking, _MAX_EVIDENCE_NOTES, reads_turns=True, related=related)
-        evidence: list[Hit] = []
-        if not floor or reading.says_enough(floor):
-            evidence = list(_chunks_that_fit(db, reading, max_chars, marks, skip, least))
-        may_be_in_invalid_notes = bool(context.invalid) and query.as_of is None
-        if evidence or not may_be_in_invalid_notes:
-            return evidence
-    # No valid note answers, so the search is repeated with notes that are no longer valid.
-    return find_evidence(
-        db,
-        question,
-        viewer=viewer,
-        max_chars=max_chars,
-        projects=projects,
-        today=today,
-        near=near,
-        filters=filters.replace(valid_at=None),
-        skip=skip,
-        least=least,
-        floor=floor,
-        related=related,
-    )
+    while True:
+        with search_context(db, query, viewer) as context:
+            ranking = Ranking(context, query.text, today, near)
+            marks: dict[int, str] = {}
+            if context.spans and query.as_of is None:
+                marks = validity_marks(db, ranking.features, viewer)
+            reading = ChunkReading(ranking, _MAX_EVIDENCE_NOTES, reads_turns=True, related=related)
+            evidence: list[Hit] = []
+            if not floor or reading.says_enough(floor):
+                evidence = list(_chunks_that_fit(db, reading, max_chars, marks, skip, least))
+            may_be_in_invalid_notes = bool(context.invalid) and query.as_of is None
+            if evidence or not may_be_in_invalid_notes:
+                return evidence
+        # No valid note answers, so all notes are searched. Then none is invalid any more.
+        query = query.replace(valid_at=None)
 
 
 def _chunks_that_fit(

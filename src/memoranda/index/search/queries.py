@@ -251,6 +251,21 @@ def search_context(
         yield SearchContext(db, query, viewer, cache)
 
 
+class NoteContent(NamedTuple):
+    """The parts of a note that a smart search reads.
+
+    created: in microseconds since 1970.
+    identity: the id of the note.
+    tags: a JSON list. None without tags.
+    """
+
+    row: int
+    created: int
+    identity: str
+    tags: str | None
+    text: str
+
+
 class SearchContext:
     """One query of one viewer, and how to read the index for it.
 
@@ -848,18 +863,15 @@ class SearchContext:
         words_in_notes = [spelling for spelling in spellings if counts[spelling]]
         return (words_in_notes or spellings)[:_MAX_SPELLINGS]
 
-    def contents(self) -> Iterator[tuple[int, int, str, str | None, str]]:
-        """Yield (row, created, id, tags, text) of every note that passes the filters.
-
-        `created` is in microseconds since 1970; `tags` is a JSON list, or None without tags. The
-        filters must name projects.
-        """
-        return self.db.execute(
+    def contents(self) -> Iterator[NoteContent]:
+        """Yield the contents of every note that passes the filters, which must name projects."""
+        rows = self.db.execute(
             "select n.row, n.created, n.id, n.tags, t.text from note_fts f join note n on n.row = f.rowid"
             f" join text t on t.row = n.row where {' and '.join(['note_fts match ?', *self._filters.sql])}"
             f"{self._valid_only('n.row')}",
             (self.with_filters(""), *self._filters.values),
         )
+        return map(NoteContent._make, rows)
 
     def _if_visible(self, text: str) -> str:
         """Limit an FTS5 expression to notes that the viewer may see, also in other projects.

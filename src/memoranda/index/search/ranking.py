@@ -934,7 +934,8 @@ def newest_first(scores: Mapping[int, float]) -> list[int]:
 def _groups(words: Sequence[Word]) -> dict[int, set[int]]:
     """Group the notes that contain a word by their bits: all notes with exactly the same words.
 
-    There are few groups, so whole groups are scored and chosen instead of notes.
+    There are few groups, so whole groups are scored and chosen instead of notes. If `tea` is in the
+    notes 1 and 2, and `plan` in 2 and 3, the groups are {1} for `tea`, {2} for both, {3} for `plan`.
     """
     lists = _lists(words)
     if len(lists) > _MAX_LISTS_OF_SETS:

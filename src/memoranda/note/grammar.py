@@ -884,7 +884,9 @@ class _Lines:
         self._links(text, masked, number)
 
     def _reads_item(self, text: str, masked: str, number: int) -> bool:
-        """Read an item's first line. Return whether the line's links are read too.
+        """Read an item's first line. Return True if its links need no reading any more.
+
+        A relation is kept with all links of its item, and an empty item has none.
 
         text: the line without the item's marker.
         masked: the same with its code spans replaced by NUL.
@@ -1067,8 +1069,8 @@ def _code_spans(text: str) -> dict[int, int]:
     if "`" not in text:
         return {}
     runs = [match.span() for match in re.finditer(r"`+", text)]
-    # By the length of a run: the starts of the runs that are still ahead, the next one last, so
-    # that it can be taken off by `pop`.
+    # Length of a run → the starts of such runs from here on, the next one last. So `pop` takes off
+    # those that are behind us, and no run is looked at twice.
     starts_ahead = defaultdict[int, list[int]](list)
     for start, end in reversed(runs):
         starts_ahead[end - start].append(start)
@@ -1084,7 +1086,6 @@ def _code_spans(text: str) -> dict[int, int]:
             start += 1
         length = end - start
         closing_starts = starts_ahead[length]
-        # Take off this run and those that are behind us.
         while closing_starts and closing_starts[-1] < end:
             closing_starts.pop()
         if length and closing_starts:

@@ -151,7 +151,9 @@ class EntityMemory:
         new: dict[int, _Known] = {}
         for seq, texts, note, created, path, scope, name, kind in db.execute(sql, (last,)):
             text = None
-            if kind is not None:
+            # A placeholder, a name that only relations mention, has no type and is not searched.
+            is_placeholder = kind is None
+            if not is_placeholder:
                 text = "\n".join((name, kind, *json.loads(texts))).lower()
             entity_key = EntityKey((created, path), name, kind or "", note)
             new[seq] = _Known(entity_key, scope, text, [])

@@ -940,9 +940,10 @@ def _take_out(db: sqlite3.Connection, project: str, old: Indexed) -> None:
 
 
 def place(db: sqlite3.Connection, row: int) -> bool:
-    """Insert some words that a long note still lacks: its stems, or some of its passages.
+    """Insert some words that a long note still lacks. Return False if it lacks none.
 
-    False if it lacks none.
+    The words of a long note are inserted in parts, so that no transaction takes long: first its
+    stems, then some passages in each call (placing.py).
 
     row: the row of the note.
     """

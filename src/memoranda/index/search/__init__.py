@@ -219,7 +219,7 @@ class _Matches(NamedTuple):
     """The notes that match an FTS5 expression.
 
     expression: the expression.
-    rows: their rows, the newest first. Of very many notes, only the newest.
+    rows: their rows, the newest first. If very many notes match, only the newest.
     total: how many notes match.
     """
 

@@ -210,7 +210,7 @@ class ChunkReading:
         }
         self._finder = WordFinder(ranking.words)
         # The text of the query in the form in which titles are compared.
-        self._asked = key(ranking.context.query.text)
+        self._query_key = key(ranking.context.query.text)
         if ranking.query:
             self.terms = ranking.query.terms
         else:
@@ -228,9 +228,9 @@ class ChunkReading:
         # for a question, the words in the whole note.
         self._bits: dict[int, int] = {}
         # row -> feature -> the part that the note as a whole adds to the score of each chunk
-        self._about: dict[int, dict[str, float]] = {}
+        self._parts_of_note: dict[int, dict[str, float]] = {}
         # The notes in which a person speaks to an assistant. `Model: …` may be a label among others.
-        self._talks = {
+        self._rows_with_user = {
             row
             for row, chunks in self.chunks.items()
             if any(is_user(piece.speaker) for piece in chunks)
@@ -247,7 +247,7 @@ class ChunkReading:
         best_first = ranking.context.best_first(self.scores)
         # Notes without a score follow.
         self.order = list(dict.fromkeys([*best_first, *self.rows]))
-        self._least = min(self.scores.values(), default=0.0)
+        self._lowest_score = min(self.scores.values(), default=0.0)
 
     def _adjust_scores(self) -> None:
         """Change the scores by topic, by conversation, and of archived and unfilled notes."""
@@ -478,7 +478,7 @@ class ChunkReading:
 
         A note outside `rows` has the score of the ranking, but at most the lowest score of `rows`.
         """
-        return self.scores.get(row, min(self._ranking.scores.get(row, 0.0), self._least))
+        return self.scores.get(row, min(self._ranking.scores.get(row, 0.0), self._lowest_score))
 
     def shares(self, row: int) -> dict[str, float]:
         """Return the score of a note, split by feature: `{"words": 0.61, "date": 0.98}`.
@@ -490,14 +490,14 @@ class ChunkReading:
             return {}
         gain = self._adjustments.gains.get(row, 0.0)
         loss = self._adjustments.losses.get(row, 0.0)
-        if row not in self._about:
+        if row not in self._parts_of_note:
             # The difference comes from `_rescale`, or from a factor of archived notes.
             change = self.scores[row] - self._ranking.scores[row] - gain - loss
             parts = self._ranking.shares(row) | {"passage": change, "feedback": gain}
             parts["several"] = parts.get("several", 0.0) + loss
             return {name: round(value, 3) for name, value in parts.items() if round(value, 3)}
         best_chunk = max(self.chunks[row], key=lambda piece: piece.score)
-        parts = self._about[row] | best_chunk.parts
+        parts = self._parts_of_note[row] | best_chunk.parts
         # The only chunk is the whole note.
         if len(self.chunks[row]) == 1:
             parts["words"] += parts.pop("passage")
@@ -661,8 +661,8 @@ class ChunkReading:
         neighbors = self._neighbor_scores(matching)
         speakers = self._asked_speakers(all_chunks)
         for row, pieces in self.chunks.items():
-            self._about[row] = self._about_note(row, whole_notes[row], highest)
-            from_note = sum(self._about[row].values())
+            self._parts_of_note[row] = self._about_note(row, whole_notes[row], highest)
+            from_note = sum(self._parts_of_note[row].values())
             for piece in pieces:
                 self._score_chunk(piece, from_note, neighbors.get(id(piece), 0.0), speakers)
         self._read_closely(all_chunks)
@@ -704,7 +704,7 @@ class ChunkReading:
         by_words = self._words_share(row) * (1 - table.passage) * whole.word_score
         by_meaning = self._ranking.own_score(row)[1]
         day = self._features[row].day
-        has_title = any(key(name) == self._asked for name in self.texts[row].names)
+        has_title = any(key(name) == self._query_key for name in self.texts[row].names)
         return {
             "words": table.words * by_words,
             # The note counts as the conversation of its chunks.
@@ -748,7 +748,7 @@ class ChunkReading:
 
         The talk is either the note or, if the note is a long turn, the conversation of the note.
         """
-        if is_assistant(piece.speaker) and piece.row in self._talks:
+        if is_assistant(piece.speaker) and piece.row in self._rows_with_user:
             return True
         return self._ranking.is_reply(self._features[piece.row])
 

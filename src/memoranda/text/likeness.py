@@ -511,22 +511,24 @@ class Likeness:
     """
 
     def __init__(self, names: Sequence[str], text: str):
-        self._base = 0.0
-        self._roles = [0.0] * len(names)
-        self._negated = [0.0] * len(names)
-        self._pairs: list[list[tuple[int, float]]] = [[] for _ in names]
-        # The roles with which each role has a pair
-        self._beside = [0] * len(names)
-        self._maybe_base = 0.0
-        self._maybe_roles = [0.0] * len(names)
+        self._base_weight = 0.0
+        # By the place of a role in `names`
+        self._role_weights = [0.0] * len(names)
+        self._negated_weights = [0.0] * len(names)
+        # (bit of the other role, weight) of each pair of a role, and the bits of all its pairs
+        self._pairs_of_role: list[list[tuple[int, float]]] = [[] for _ in names]
+        self._pair_bits = [0] * len(names)
+        # The weights of `may_be_like`
+        self._rough_base = 0.0
+        self._rough_weights = [0.0] * len(names)
         place_of = {name: place for place, name in enumerate(names)}
         for line in text.splitlines():
             if line and line[0] != "#":
                 number, *feature = line.split()
                 self._set_weight(float(number), feature, place_of)
         # A table of sums for each group of roles, so that a few look-ups replace many additions.
-        self._maybe_sums = [
-            _Sums(self._maybe_roles[begin : begin + _CHUNK_BITS])
+        self._rough_sums = [
+            _Sums(self._rough_weights[begin : begin + _CHUNK_BITS])
             for begin in range(0, len(names), _CHUNK_BITS)
         ]
 
@@ -538,44 +540,44 @@ class Likeness:
         """
         match feature:
             case []:
-                self._base = weight
+                self._base_weight = weight
             case ["maybe"]:
-                self._maybe_base = weight
+                self._rough_base = weight
             case ["maybe", name]:
-                self._maybe_roles[place_of[name]] = weight
+                self._rough_weights[place_of[name]] = weight
             case ["not", name]:
-                self._negated[place_of[name]] = weight
+                self._negated_weights[place_of[name]] = weight
             case [name, "+", other_name]:
                 other_bit = 1 << place_of[other_name]
-                self._pairs[place_of[name]].append((other_bit, weight))
-                self._beside[place_of[name]] |= other_bit
+                self._pairs_of_role[place_of[name]].append((other_bit, weight))
+                self._pair_bits[place_of[name]] |= other_bit
             case [name]:
-                self._roles[place_of[name]] = weight
+                self._role_weights[place_of[name]] = weight
             case _:
                 text = " ".join(feature)
                 raise ValueError(f"role-weights.txt: `{text}` is no feature that has a weight")
 
     def may_be_like(self, roles_of_words: int) -> bool:
         """Whether a text is worth scoring, by the roles that its words may have."""
-        score = self._maybe_base
+        score = self._rough_base
         rest = roles_of_words
-        for sums in self._maybe_sums:
+        for sums in self._rough_sums:
             score += sums[rest & _CHUNK]
             rest >>= _CHUNK_BITS
         return score >= 0
 
     def score(self, window: WindowRoles) -> float:
         """Return the score of a window: the larger it is, the more like a planted order."""
-        score = self._base
+        score = self._base_weight
         for place in _places(window.roles):
-            score += self._roles[place]
+            score += self._role_weights[place]
             # For most roles, none that it has a pair with is here
-            if window.roles & self._beside[place]:
-                for other_bit, weight in self._pairs[place]:
+            if window.roles & self._pair_bits[place]:
+                for other_bit, weight in self._pairs_of_role[place]:
                     if window.roles & other_bit:
                         score += weight
         for place in _places(window.negated):
-            score += self._negated[place]
+            score += self._negated_weights[place]
         return score
 
 

@@ -298,7 +298,7 @@ class SearchContext:
         self.invalid: list[int] = []
         if moment is not None:
             self.invalid = filters.invalid_at(self.spans, moment, query.upheld)
-        self._valid = self._valid_only("rowid")
+        self._valid_condition = self._valid_only("rowid")
 
     @cached_property
     def spans(self) -> list[filters.Span]:
@@ -445,9 +445,9 @@ class SearchContext:
         """
         table = table or self.table
         match = self._spelled_out(match, table)
-        cache_key = ("count", table, match + self._valid, most)
+        cache_key = ("count", table, match + self._valid_condition, most)
         if cache_key not in self._cache:
-            sql = f"select count(*) from (select 1 from {table} where {table} match ?{self._valid} limit ?)"
+            sql = f"select count(*) from (select 1 from {table} where {table} match ?{self._valid_condition} limit ?)"
             count = self.db.execute(sql, (match, most)).fetchone()[0]
             self._cache.keep({cache_key: count}, len(match))
         return self._cache[cache_key]
@@ -459,10 +459,10 @@ class SearchContext:
         """
         table = table or self.table
         match = self._spelled_out(match, table)
-        cache_key = ("newest", table, match + self._valid, limit)
+        cache_key = ("newest", table, match + self._valid_condition, limit)
         if cache_key in self._cache:
             return self._cache[cache_key]
-        rows = f"select rowid from {table} where {table} match ?{self._valid} order by rowid desc limit ?"
+        rows = f"select rowid from {table} where {table} match ?{self._valid_condition} order by rowid desc limit ?"
         try:
             newest_rows = self.db.execute(
                 f"select group_concat(rowid) from ({rows})", (match, limit)
@@ -641,7 +641,7 @@ class SearchContext:
         if not is_sorted_by_names:
             return rows
         sql = (
-            f"select rowid from {NAMES} where {NAMES} match ?{self._valid}"
+            f"select rowid from {NAMES} where {NAMES} match ?{self._valid_condition}"
             f" order by bm25({NAMES}, {_COLUMN_WEIGHTS[NAMES]}), rowid desc"
         )
         return [row for (row,) in self.db.execute(sql, (match,))]
@@ -655,7 +655,7 @@ class SearchContext:
         rows = self.db.execute(sql, (key(self.query.text),)).fetchall()
         if not rows:
             return []
-        sql = f"select rowid from {self.table} where {self.table} match ? and rowid in {_GIVEN}{self._valid}"
+        sql = f"select rowid from {self.table} where {self.table} match ? and rowid in {_GIVEN}{self._valid_condition}"
         values = (self._spelled_out(match), _json(row for (row,) in rows))
         return [row for (row,) in self.db.execute(sql, values)]
 

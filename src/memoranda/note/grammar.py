@@ -367,7 +367,7 @@ class _Lines:
         self.graph = graph
         self.items = items
         self.is_quoted = is_quoted
-        # Tells whether the body has links, code spans and comments at all, so that most bodies need
+        # Whether the body has links, code spans and comments at all, so that most bodies need
         # no search for them line by line. Python finds a single character much faster than two.
         has_destination = "](" in body and ".m" in body.lower()
         self.has_links = "[[" in body or has_destination or "notion." in body

@@ -198,11 +198,15 @@ def feature_table(ranking: Ranking, rows: Sequence[int]) -> np.ndarray:
         }
         if place is None:
             values["conversation"] = score
-            values["conversation_words"] = scorer[ranking.bits.get(row, 0)] / ranking._most
+            values["conversation_words"] = (
+                scorer[ranking.bits.get(row, 0)] / ranking._highest_of_all
+            )
             values |= dict.fromkeys(("speaker", "asks", "timed"), 0.0)
         else:
-            values["conversation"] = ranking._best.get(place, 0.0)
-            values["conversation_words"] = scorer[ranking._together.get(place, 0)] / ranking._most
+            values["conversation"] = ranking._best_of_conversation.get(place, 0.0)
+            values["conversation_words"] = (
+                scorer[ranking._bits_of_conversation.get(place, 0)] / ranking._highest_of_all
+            )
             values["speaker"] = float(note.speaker in ranking.speakers)
             values["asks"] = note.question / 100
             values["timed"] = float(ranking.question.when and note.has_time)

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from memoranda.index.index import Index
-from memoranda.index.resolve import Resolver
+from memoranda.index.resolve import LinkSource, LinkText, Resolver
 from memoranda.index.rows import Hits, NoteInfo
 from memoranda.note.markdown import parse_note
 from memoranda.note.model import Note
@@ -131,7 +131,7 @@ class Desk:
         folder = more.get("folder", "")
         target_project = more.get("target_project")
         answer = Resolver(self.db, viewer).link(
-            sqlite_text(target), project, folder, target_project, None
+            LinkText(sqlite_text(target), target_project), LinkSource(project, folder, scope=None)
         )
         assert (note is not None) == (answer.state == "resolved")
         if note:

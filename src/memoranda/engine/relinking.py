@@ -19,7 +19,8 @@ from memoranda.engine.session import HomeSession
 from memoranda.engine.transaction import Transaction, check_access
 from memoranda.engine.writing import editable, follow_content
 from memoranda.errors import MemorandaError
-from memoranda.index.link_queries import LinkText, MovedNote, Relocation
+from memoranda.index.link_queries import MovedNote, Relocation
+from memoranda.index.resolve import LinkText
 from memoranda.index.rows import NoteInfo
 from memoranda.note import links
 from memoranda.note.anchors import Anchor, changed_anchors, renamed, renamed_rest, with_own_anchors
@@ -285,7 +286,9 @@ def _with_anchors(
     new_insides = _NewInsides(text)
     for placed in _all_links(text):
         link = placed.link
-        new_rest = renamed_rest(link, new_names) if link.rest else None
+        new_rest = None
+        if link.rest:
+            new_rest = renamed_rest(link.rest, new_names, is_markdown=link.is_markdown)
         if new_rest is None or not new_insides.has_line(placed.line_number):
             continue
         # In a link to a note with the title `C# notes`, the rest belongs to the title.

@@ -133,31 +133,36 @@ class Database:
         Raises StorageError if the whole home is missing.
         """
         if self._connection is not None:
-            # A transaction goes on in its file, and a stand-in serves until the file is retried.
-            must_keep = (
-                self._is_pinned or self._connection.in_transaction or self._retry_time is not None
-            )
+            is_stand_in = self._retry_time is not None
+            is_in_use = self._is_pinned or self._connection.in_transaction
             is_same_file = _inode(self.path) == self.identity[:2]
-            if must_keep or is_same_file:
+            # A stand-in serves until `pin` tries the file again.
+            if is_stand_in or is_in_use or is_same_file:
                 return self._connection
             self.close()
-
-        # Open the file, or make it.
         try:
-            # The lock keeps two processes from creating the index at once.
-            with waits_at_most(_OPEN_WAIT_SECONDS), self._lock:
-                existing = _open_existing(self.path) if self.path.exists() else None
-                self._use(existing or _make(self.path))
-                self._retry_time = None
+            self._open_or_make()
         except (OSError, sqlite3.OperationalError, StorageError) as error:
             is_home_missing = not self.path.parent.parent.is_dir()
             if is_home_missing:
                 raise StorageError("the index", _reason_of(error)) from None
-            read_only = _open_to_read(self.path)
-            self._use(read_only or _make(None))
-            self.is_copy = read_only is None
-            self._retry_time = time.monotonic() + _RETRY_SECONDS
+            self._use_stand_in()
         return self._connection  # type: ignore[return-value]  # `_use` sets it
+
+    def _open_or_make(self) -> None:
+        """Open the file. One that is missing, damaged or of another version is made again."""
+        # The lock keeps two processes from creating the index at once.
+        with waits_at_most(_OPEN_WAIT_SECONDS), self._lock:
+            existing = _open_existing(self.path) if self.path.exists() else None
+            self._use(existing or _make(self.path))
+            self._retry_time = None
+
+    def _use_stand_in(self) -> None:
+        """Open the file for reading only or, if that fails too, an empty index in memory."""
+        read_only = _open_to_read(self.path)
+        self._use(read_only or _make(None))
+        self.is_copy = read_only is None
+        self._retry_time = time.monotonic() + _RETRY_SECONDS
 
     def _use(self, connection: sqlite3.Connection) -> None:
         """Take a new connection, which gives the index a new identity."""

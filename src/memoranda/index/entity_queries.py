@@ -131,7 +131,9 @@ class EntityMemory:
             return
         new = self._new_entities(db)
         by_seq = self._by_seq | new
-        if db.execute("select count(*) from entity").fetchone()[0] != len(by_seq):
+        (entity_count,) = db.execute("select count(*) from entity").fetchone()
+        # Entities were only added, unless the numbers differ: then some were removed or changed.
+        if entity_count != len(by_seq):
             present_seqs = {seq for (seq,) in db.execute("select seq from entity")}
             by_seq = {seq: entity for seq, entity in by_seq.items() if seq in present_seqs}
         if new or len(by_seq) < len(self._by_seq):
@@ -149,7 +151,9 @@ class EntityMemory:
         new: dict[int, _Known] = {}
         for seq, texts, note, created, path, scope, name, kind in db.execute(sql, (last,)):
             text = None
-            if kind is not None:
+            # A placeholder, a name that only relations mention, has no type and is not searched.
+            is_placeholder = kind is None
+            if not is_placeholder:
                 text = "\n".join((name, kind, *json.loads(texts))).lower()
             entity_key = EntityKey((created, path), name, kind or "", note)
             new[seq] = _Known(entity_key, scope, text, [])

@@ -22,7 +22,9 @@ from memoranda.index.former_addresses import former_names
 from memoranda.index.resolve import (
     RESOLVED,
     Candidate,
+    LinkSource,
     LinkTarget,
+    LinkText,
     Resolver,
     first_line_of,
     key,
@@ -130,7 +132,8 @@ class LinkQueries(Queries):
         target_project: the project in `[[project::target]]`. None if the link names no project.
         """
         resolver = self._resolver(viewer)
-        answer = resolver.link(sqlite_text(target), project, folder, target_project, scope=None)
+        text = LinkText(sqlite_text(target), target_project)
+        answer = resolver.link(text, LinkSource(project, folder, scope=None))
         if answer.row is None:
             return None
         return infos(self._db, [answer.row]).get(answer.row)
@@ -223,14 +226,14 @@ class LinkQueries(Queries):
 
         viewer: the agent that asks; None for the owner. Hidden notes are left out.
         """
-        # (project, folder, scope) of each visible note, by row
-        sources: dict[int, tuple[str, str, str]] = {}
+        # The visible notes by row
+        sources: dict[int, LinkSource] = {}
         notes = self._db.execute(
             "select n.row, p.name, n.path, n.scope from note n join project p on p.id = n.project"
         )
         for row, project, path, scope in notes:
             if may_see(scope, viewer):
-                sources[row] = (project, path.rpartition("/")[0], scope)
+                sources[row] = LinkSource(project, path.rpartition("/")[0], scope)
 
         # Look up all targets at once, except relative ones, which depend on the folder.
         resolver = self._resolver(viewer)
@@ -246,8 +249,7 @@ class LinkQueries(Queries):
             source = sources.get(row)
             if source is None:
                 continue
-            project, folder, scope = source
-            target_row = resolver.link(target, project, folder, target_project, scope, rest).row
+            target_row = resolver.link(LinkText(target, target_project, rest), source).row
             if target_row in sources and target_row != row:
                 pairs.add((row, target_row, kind))
         return pairs
@@ -564,19 +566,6 @@ class MovedNote(NamedTuple):
     after: NoteInfo
 
 
-class LinkText(NamedTuple):
-    """The parts of a link as written: `[[work::Plan#Next]]` has `Plan`, `work` and `#Next`.
-
-    target: the name of the note.
-    project: None if the link names no project.
-    rest: `#` and the text after it, or "".
-    """
-
-    target: str
-    project: str | None
-    rest: str
-
-
 class Relocation:
     """Compares where links lead before and after notes move.
 
@@ -660,21 +649,20 @@ class Relocation:
             a target from the folder of its note. The link is also broken if they would no longer
             find the target.
         """
-        target, target_project, rest = link
-        folder = posixpath.dirname(path)
-        target_now = self._before.link(target, project, folder, target_project, scope, rest)
+        source = LinkSource(project, posixpath.dirname(path), scope)
+        target_now = self._before.link(link, source)
         if target_now.row is None:
             return None
         folder_after = posixpath.dirname(self._paths.get(row, path))
-        target_after = self._after.link(target, project, folder_after, target_project, scope, rest)
+        target_after = self._after.link(link, source._replace(folder=folder_after))
         if target_after.row != target_now.row:
             return target_now.row
         # A relative target means the same note to us as to other programs.
-        is_relative = target.startswith(("./", "../"))
+        is_relative = link.target.startswith(("./", "../"))
         if may_be_markdown and not is_relative:
             before, after = self.note(target_now.row)
-            was_found_by_others = posixpath.join(folder, target) == before.path
-            will_be_found_by_others = posixpath.join(folder_after, target) == after.path
+            was_found_by_others = posixpath.join(source.folder, link.target) == before.path
+            will_be_found_by_others = posixpath.join(folder_after, link.target) == after.path
             if was_found_by_others and not will_be_found_by_others:
                 return target_now.row
         return None
@@ -685,11 +673,8 @@ class Relocation:
         target: the text of the link, without its project and heading.
         target_project: the project that the link names; None if it names none.
         """
-        folder = posixpath.dirname(self._paths.get(source.row, source.path))
-        target_after = self._after.link(
-            target, source.project, folder, target_project, source.scope
-        )
-        return target_after.row == row
+        source_after = LinkSource(source.project, self.folder_after(source), source.scope)
+        return self._after.link(LinkText(target, target_project), source_after).row == row
 
     def is_whole(self, source: NoteInfo, link: LinkText) -> bool:
         """Whether the `#` in a link belongs to the name of a note, as in `[[C# tips]]`.
@@ -697,10 +682,7 @@ class Relocation:
         source: the note with the link.
         """
         folder = posixpath.dirname(source.path)
-        target = self._before.link(
-            link.target, source.project, folder, link.project, source.scope, link.rest
-        )
-        return target.is_whole
+        return self._before.link(link, LinkSource(source.project, folder, source.scope)).is_whole
 
     def note(self, row: int) -> MovedNote:
         """Return a note as it is and as it will be. Both are equal if it does not move."""
@@ -799,9 +781,7 @@ def _answers(resolver: Resolver, links: Sequence[_Link]) -> list[LinkTarget]:
     resolver.prefetch({link.target for link in links if not link.target.startswith(("./", "../"))})
     answers: list[LinkTarget] = []
     for link in links:
-        folder = link.path.rpartition("/")[0]
-        answer = resolver.link(
-            link.target, link.project, folder, link.target_project, link.scope, link.rest
-        )
-        answers.append(answer)
+        text = LinkText(link.target, link.target_project, link.rest)
+        source = LinkSource(link.project, link.path.rpartition("/")[0], link.scope)
+        answers.append(resolver.link(text, source))
     return answers

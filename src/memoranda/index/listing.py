@@ -165,19 +165,18 @@ class _Selection:
         query_of_facets = query.replace(archived=query.lists_archived)
         self._needed, self._unwanted = wanted(db, query_of_facets, viewer)
         self.facets = expression(self._needed, self._unwanted)
-        self._conditions, self._values = columns(db, query, viewer)
-        # The only condition is that a note changed since a time.
-        self._is_only_since = query.after is not None and len(self._conditions) == 1
         # The projects whose notes all pass the facets. None if other facets count, too.
         self._projects = projects_of(self._needed, self._unwanted, project_ids(db).values())
+        # How many notes these projects have, by the counts in the index.
         self._number_in_projects = 0
         if self._projects is not None:
             self._number_in_projects = counted(db, self._projects, viewer)
-        # The index counts the notes of each project, so that many lists need no counting.
-        self._known_total: int | None = None
-        if self._projects is not None and not self._conditions:
-            self._known_total = self._number_in_projects
+
+        # The conditions that stand for the facets, if SQL applies them better than FTS5.
+        self._places = Conditions()
         self._narrow_to_projects()
+        # The conditions of all other filters.
+        self._filters = conditions_of(db, query, viewer)
         self._leave_out_invalid()
         self._narrow_to_text()
         self._narrow_to_header_values()
@@ -196,10 +195,9 @@ class _Selection:
         # reading the notes in order.
         by_path = "" if self._query.order == "path" else "+"
         ids = ", ".join(map(str, self._projects or ()))
-        self._conditions.append(f"{by_path}n.project in ({ids})")
+        self._places.add(f"{by_path}n.project in ({ids})")
         if self._viewer is not None:
-            self._conditions.append(filters.seen_by("n.scope", "?"))
-            self._values += [self._viewer] * 3
+            self._places.add(filters.seen_by("n.scope", "?"), *[self._viewer] * 3)
 
     def _leave_out_invalid(self) -> None:
         """Leave out the notes that are not valid at the time of the query, if it has one."""
@@ -210,8 +208,7 @@ class _Selection:
             superseding.valid_spans(self._db), moment, self._query.upheld
         )
         if invalid_rows:
-            self._conditions.append(filters.excluded(invalid_rows, "n.row"))
-            self._must_be_counted()
+            self._filters.add(filters.excluded(invalid_rows, "n.row"))
 
     def _narrow_to_text(self) -> None:
         """Keep only the notes that contain the text of the filter `contains`."""
@@ -221,8 +218,7 @@ class _Selection:
             rows = _rows_holding(
                 self._db, self._query.contains, self._needed, self._unwanted, self._projects
             )
-            self._conditions.append(f"n.row in ({_THESE})")
-            self._values.append(json.dumps(rows))
+            self._filters.add(f"n.row in ({_THESE})", json.dumps(rows))
 
     def _narrow_to_header_values(self) -> None:
         """Keep only the notes whose header passes the metadata filters."""
@@ -231,20 +227,13 @@ class _Selection:
             from memoranda.index.header_filters import rows_with
 
             rows = sorted(rows_with(self._db, self._query.metadata))
-            self._conditions.append(f"n.row in ({_THESE})")
-            self._values.append(json.dumps(rows))
-            self._must_be_counted()
-
-    def _must_be_counted(self) -> None:
-        """Record that this selection must be counted, because the counts in the index do not fit."""
-        self._known_total = None
-        self._is_only_since = False
+            self._filters.add(f"n.row in ({_THESE})", json.dumps(rows))
 
     @property
     def _where(self) -> str:
         """All conditions in SQL. "" without any."""
-        conditions = ["note_fts match ?"] if self.facets else []
-        return " and ".join([*conditions, *self._conditions])
+        facets = ["note_fts match ?"] if self.facets else []
+        return " and ".join([*facets, *self._places.sql, *self._filters.sql])
 
     @property
     def _source(self) -> str:
@@ -255,7 +244,8 @@ class _Selection:
     @property
     def _parameters(self) -> list[Any]:
         """The values of `_source`."""
-        return [self.facets, *self._values] if self.facets else self._values
+        facets = [self.facets] if self.facets else []
+        return [*facets, *self._places.values, *self._filters.values]
 
     def rows(self, order: str, limit: int | None = None, offset: int = 0) -> list[int]:
         """Return the rows of the notes: all of them, or a page.
@@ -274,17 +264,22 @@ class _Selection:
 
         end: how many notes the caller needs. Very many are not worth reading in order.
         """
-        if not self.facets or self._conditions or end > _MAX_SORTED:
+        if not self.facets or self._filters.sql or end > _MAX_SORTED:
             return False
         count_up_to = "select count(*) from (select 1 from note_fts where note_fts match ? limit ?)"
         return self._number(count_up_to, [self.facets, _MAX_SORTED + 1]) > _MAX_SORTED
 
     def total(self) -> int:
         """Return how many notes are selected, from the counts in the index if possible."""
-        if self._known_total is None and self._is_only_since and not self.facets:
-            self._known_total = self._number_since()
-        if self._known_total is not None:
-            return self._known_total
+        if self._projects is not None and not self._filters.sql:
+            # All notes of the projects.
+            return self._number_in_projects
+        # The only filter is that a note changed since a time.
+        is_only_since = self._query.after is not None and len(self._filters.sql) == 1
+        if is_only_since and not self.facets:
+            number_since = self._number_since()
+            if number_since is not None:
+                return number_since
         return self._number(f"select count(*) from {self._source}", self._parameters)
 
     def _number_since(self) -> int | None:
@@ -415,10 +410,25 @@ def _rows_with_facets(db: sqlite3.Connection, facets: str, rows: Sequence[int]) 
     return {row for (row,) in db.execute(sql, (facets,))}
 
 
-def columns(
-    db: sqlite3.Connection, query: Query, viewer: str | None
-) -> tuple[list[str], list[object]]:
-    """Return SQL conditions on `note n` for the places, ids and times of `query`, and their values.
+@dataclass(slots=True)
+class Conditions:
+    """SQL conditions on `note n`, which a note must all meet.
+
+    sql: the conditions.
+    values: the values of their parameters, in the order of the conditions.
+    """
+
+    sql: list[str] = field(default_factory=list)
+    values: list[Any] = field(default_factory=list)
+
+    def add(self, condition: str, *values: Any) -> None:
+        """Add a condition, and a value for each `?` in it."""
+        self.sql.append(condition)
+        self.values += values
+
+
+def conditions_of(db: sqlite3.Connection, query: Query, viewer: str | None) -> Conditions:
+    """Return the conditions for the places, ids and times of `query`.
 
     Facets, text and header values are not among them.
 
@@ -430,32 +440,25 @@ def columns(
         "n.created >= ?": query.created_from,
         "n.created < ?": query.created_until,
     }
-    conditions: list[str] = []
-    values: list[object] = []
+    conditions = Conditions()
     for condition, moment in moments.items():
         if moment is not None:
-            conditions.append(condition)
-            values.append(microseconds(moment))
-
-    # Conditions that need more than one value.
+            conditions.add(condition, microseconds(moment))
     if query.as_of is not None:
-        conditions.append(filters.HAS_BEGUN)
-        values += filters.moment_values(query.as_of)
+        conditions.add(filters.HAS_BEGUN, *filters.moment_values(query.as_of))
     if query.day_from is not None and query.day_until is not None:
         bounds = (query.day_from, query.day_until)
-        conditions.append(IS_OF_DAYS)
-        values += [moment.date().isoformat() for moment in bounds]
-        values += [microseconds(moment) for moment in bounds]
+        days = [moment.date().isoformat() for moment in bounds]
+        conditions.add(IS_OF_DAYS, *days, *map(microseconds, bounds))
     if query.folder:
-        conditions.append("n.path >= ? and n.path < ?")
-        values += [f"{query.folder}/", f"{query.folder}0"]
+        # `0` is the character behind `/`, so these are all paths that begin with the folder.
+        conditions.add("n.path >= ? and n.path < ?", f"{query.folder}/", f"{query.folder}0")
     if query.ids is not None:
-        conditions.append(f"n.id in ({_THESE})")
-        values.append(json.dumps(query.ids))
+        conditions.add(f"n.id in ({_THESE})", json.dumps(query.ids))
     if query.address is not None:
-        conditions.append(f"n.row in ({_THESE})")
-        values.append(json.dumps(at_address(db, query.address, viewer, query.projects)))
-    return conditions, values
+        rows = at_address(db, query.address, viewer, query.projects)
+        conditions.add(f"n.row in ({_THESE})", json.dumps(rows))
+    return conditions
 
 
 def passing(db: sqlite3.Connection, query: Query, rows: list[int]) -> list[int]:

@@ -426,33 +426,39 @@ class NoteQueries(Queries):
         prefix = f"{folder.strip('/')}/".lstrip("/")
         folders = self._folders(project, prefix, depth, viewer)
         ranges = list(_between(prefix, folders, depth))
-        hides_notes = self._hides(project, folder.strip("/"), viewer)
         entries = [_Entry(path) for path in sorted(folders)]
 
+        # A pattern, or hidden notes, must be looked for in every entry.
+        hides_notes = self._hides(project, folder.strip("/"), viewer)
         if limit is None or glob or hides_notes:
-            # A pattern, or hidden notes, must be looked for in every entry.
             max_slashes = prefix.count("/") + depth
             entries += self._notes_in(project, ranges, max_slashes, viewer)
             if glob:
                 entries = [entry for entry in entries if fnmatch.fnmatchcase(entry.name, glob)]
-            total = len(entries)
             end = None if limit is None else offset + limit
-            page = entries[offset:end]
-        else:
-            # Very many notes are only counted, and only those on the page are read.
-            first_note = max(offset - len(entries), 0)
-            notes, note_count = self._note_page(project, ranges, first_note, limit)
-            total = len(entries) + note_count
-            page = [*entries[offset:], *notes][:limit]
+            return self._folder_rows(entries[offset:end], folders), len(entries)
 
-        infos_by_row = infos(self._db, [entry.row for entry in page if entry.row is not None])
-        rows = []
-        for entry in page:
+        # Otherwise very many notes are only counted, and only those on the page are read.
+        first_note = max(offset - len(entries), 0)
+        notes, note_count = self._note_page(project, ranges, first_note, limit)
+        page = [*entries[offset:], *notes][:limit]
+        return self._folder_rows(page, folders), len(entries) + note_count
+
+    def _folder_rows(
+        self, entries: Sequence[_Entry], note_counts: Mapping[str, int]
+    ) -> list[FolderRow]:
+        """Read the notes among some entries of a folder, and return all entries.
+
+        note_counts: how many notes each folder has.
+        """
+        notes = infos(self._db, [entry.row for entry in entries if entry.row is not None])
+        rows: list[FolderRow] = []
+        for entry in entries:
             if entry.row is None:
-                rows.append(FolderRow(entry.path, notes=folders[entry.path]))
+                rows.append(FolderRow(entry.path, notes=note_counts[entry.path]))
             else:
-                rows.append(FolderRow(entry.path, infos_by_row[entry.row]))
-        return rows, total
+                rows.append(FolderRow(entry.path, notes[entry.row]))
+        return rows
 
     def _notes_in(
         self, project: str, ranges: Iterable[tuple[str, str]], max_slashes: int, viewer: str | None

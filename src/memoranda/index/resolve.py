@@ -205,6 +205,33 @@ class Candidate(NamedTuple):
         return titles
 
 
+class LinkText(NamedTuple):
+    """The parts of a link as written: `[[work::Plan#Next]]` has `Plan`, `work` and `#Next`.
+
+    target: the name of the note.
+    project: the project that the link names. None if it names none.
+    rest: `#` and the text after it, or "". It is a heading, unless it belongs to the note's name as
+        in `[[C# tips]]`.
+    """
+
+    target: str
+    project: str | None = None
+    rest: str = ""
+
+
+class LinkSource(NamedTuple):
+    """The note that has a link.
+
+    project, folder: where it is.
+    scope: who may see it. If several memories have the name, one of this scope is preferred. None
+        if it does not matter.
+    """
+
+    project: str
+    folder: str
+    scope: str | None
+
+
 class LinkTarget(NamedTuple):
     """The note that a link leads to, or the reason why it leads to no note.
 
@@ -287,44 +314,31 @@ class Resolver:
         for start in range(0, len(names_to_fetch), _NAMES_PER_STATEMENT):
             self._fetch(names_to_fetch[start : start + _NAMES_PER_STATEMENT])
 
-    def link(
-        self,
-        target: str,
-        project: str,
-        folder: str,
-        target_project: str | None,
-        scope: str | None,
-        rest: str = "",
-    ) -> LinkTarget:
-        """Find the note that a link means, if the note with the link is in `folder` of `project`.
+    def link(self, text: LinkText, source: LinkSource) -> LinkTarget:
+        """Find the note that a link means.
 
-        A note in this folder counts first, then a note whose path ends with the target, then any
-        note of the project.
-
-        target: the text of the link, without its project and heading.
-        target_project: the project that the link names (`[[project::target]]`), or None.
-        scope: the scope of the note with the link (who may see it). If several memories have the
-            name, one of this scope is preferred.
-        rest: `#` and the text after it, or "". It is a heading, unless it belongs to the note's
-            name as in `[[C# tips]]`.
+        A note in the link's own folder counts first, then a note whose path ends with the target,
+        then any note of the project.
         """
-        if rest:
+        if text.rest:
             # `[[C# tips]]` may be a whole name.
-            whole_name = target + rest
-            whole = self.link(whole_name, project, folder, target_project, scope)
+            whole_name = text.target + text.rest
+            whole = self.link(LinkText(whole_name, text.project), source)
             if whole.state != UNWRITTEN and self._has_name(whole, whole_name):
                 return whole._replace(is_whole=True)
+        target = text.target
+        target_project = text.project
         if target_project is not None and not self.is_project(target_project):
             # `[[std::vector]]` names no project
             target = f"{target_project}::{target}"
             target_project = None
-        searched_project = project if target_project is None else target_project
+        searched_project = source.project if target_project is None else target_project
         if target.startswith(("./", "../")):
-            return self._relative_link(target, searched_project, folder)
+            return self._relative_link(target, searched_project, source.folder)
         # The scope matters only between memories. Without it, more links share an answer.
-        if CATEGORY_PROJECT not in (project, target_project):
-            scope = None
-        question = _Question(target, project, target_project, scope)
+        is_about_memories = CATEGORY_PROJECT in (source.project, target_project)
+        scope = source.scope if is_about_memories else None
+        question = _Question(target, source.project, target_project, scope)
         if question not in self._answers:
             self._answers[question] = self._answer(question, searched_project)
         answer = self._answers[question]
@@ -332,7 +346,7 @@ class Resolver:
         # A link without a project means the note next to it, if several have its name.
         is_from_root = target.startswith("/")
         if target_project is None and answer.notes_by_folder and not is_from_root:
-            return self._target_in_folder(target, folder, answer)
+            return self._target_in_folder(target, source.folder, answer)
         return answer.target
 
     def is_project(self, name: str) -> bool:
@@ -397,18 +411,16 @@ class Resolver:
                 if elsewhere:
                     # A note in the link's folder wins in any of the forms before this one.
                     return _Answer(_target(elsewhere), number - 1, notes_by_folder)
-            matches = _linked(target, inside, form)
-            matched_form = number
-            if not matches:
-                matches = _by_permalink(target, inside, form)
+            by_name = _linked(target, inside, form)
+            if by_name:
+                matches = _preferred(by_name, question, searched_project)
+                return _Answer(_target(matches), number, notes_by_folder)
+            by_permalink = _by_permalink(target, inside, form)
+            if by_permalink:
+                matches = _preferred(by_permalink, question, searched_project)
                 # A permalink is lower case: `[[readme]]` may equal one, and still means the
                 # `README.md` in its own folder.
                 matched_form = max(number, _CASE_FORM)
-            # Between memories a link is never ambiguous.
-            is_between_memories = searched_project == question.project == CATEGORY_PROJECT
-            if len(matches) > 1 and is_between_memories:
-                matches = [min(matches, key=lambda note: _preference(note, question.scope))]
-            if matches:
                 return _Answer(_target(matches), matched_form, notes_by_folder)
         former_target = self._former_target(target, searched_project, candidates)
         return _Answer(former_target, _NO_FORM, notes_by_folder={})
@@ -550,6 +562,19 @@ def _preference(note: Candidate, scope: str | None) -> tuple[bool, int, str, str
     """
     is_other_scope = note.scope != scope
     return is_other_scope, note.created, note.id, note.path
+
+
+def _preferred(
+    matches: list[Candidate], question: _Question, searched_project: str
+) -> list[Candidate]:
+    """Return the one memory that a link between memories means. Other links keep all matches.
+
+    A link that still has several matches is ambiguous, which a link between memories never is.
+    """
+    is_between_memories = searched_project == question.project == CATEGORY_PROJECT
+    if not is_between_memories:
+        return matches
+    return [min(matches, key=lambda note: _preference(note, question.scope))]
 
 
 def _linked(target: str, notes: list[Candidate], form: Form) -> list[Candidate]:

@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from memoranda.clock import EPOCH
 from memoranda.index.filters import DAY, Span, seen_by
-from memoranda.index.resolve import Resolver
+from memoranda.index.resolve import LinkSource, LinkText, Resolver
 from memoranda.note.links import parse_link
 from memoranda.text.unicode import one_line
 
@@ -175,8 +175,8 @@ def _pairs_by_name(db: sqlite3.Connection) -> list[_Pair]:
     pairs: list[_Pair] = []
     for name, row, project, path, scope in names:
         target_project, target = parse_link(name)
-        folder = posixpath.dirname(path)
-        answer = resolver.link(target, project, folder, target_project, scope)
+        source = LinkSource(project, posixpath.dirname(path), scope)
+        answer = resolver.link(LinkText(target, target_project), source)
         if answer.row is not None:
             pairs.append(_Pair(answer.row, row))
     return pairs

@@ -9,7 +9,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import starmap
 from struct import Struct
 from struct import error as StructError
@@ -270,12 +270,11 @@ def apply(
         with _read_ahead(db, project, changes, lock, files) as prepared:
             for batch in _batches(changes):
                 prepared_batch = next(prepared, {})
-                batch_result = Result()
+                writer = _BatchWriter(db, project, load, files, ahead)
                 with lock, transaction(db):
-                    _apply_batch(
-                        db, project, batch, load, batch_result, prepared_batch, files, ahead
-                    )
-                result.add(batch_result)
+                    writer.apply(batch, prepared_batch)
+                # Only now, since a transaction that fails has changed nothing.
+                result.add(writer.result)
                 applied += len(batch)
                 if progress is not None:
                     progress(applied, len(changes))
@@ -336,124 +335,123 @@ def _read_ahead(
         yield reading.ahead(map(_new_paths, _batches(changes)))
 
 
-def _apply_batch(
-    db: sqlite3.Connection,
-    project: str,
-    changes: Sequence[Difference],
-    load: Load,
-    result: Result,
-    prepared: dict[str, Prepared],
-    files: BulkSource | None,
-    ahead: Mapping[str, Prepared],
-) -> None:
-    """Apply one batch of changes.
-
-    If it has many new notes and nothing else, a second thread writes some while the next are read.
-
-    load: reads the note at a path. None if it is not a note.
-    result: counts the notes.
-    prepared: notes that other processes have read already, by path. They are used if their files
-        have not changed since.
-    files: a folder that other processes may read.
-    """
-    # Importing it takes 8 ms, and most calls find nothing new.
-    from memoranda.index import writer
-
-    added = [change.path for change in changes if change.old is None]
-    # A file renamed while its folder was listed may come twice, so the paths are counted once.
-    are_all_new = len(set(added)) == len(changes)
-    if not are_all_new or len(added) < _MANY or writer.holds_any(db, project, added):
-        for change in changes:
-            _apply(db, project, change, load, result, ahead.get(change.path))
-        return
-    # Imported here: it takes long, and a short process never needs it.
-    from concurrent.futures import ThreadPoolExecutor
-
-    with ThreadPoolExecutor(1) as threads:
-        loading = writer.Loading(db, project, threads)
-        for path in added:
-            prepared_note = _accepted(prepared.get(path), path, files, loading.project)
-            if prepared_note is not None:
-                loading.add(prepared_note)
-                result.added += 1
-                continue
-            loaded = load(path)
-            if loaded is not None:
-                loading.add(writer.prepare(*loaded, loading.project))
-                result.added += 1
-        loading.end()
-
-
-def _accepted(
-    prepared_note: Prepared | None, path: str, files: BulkSource | None, project: int
-) -> Prepared | None:
-    """Return a note that another process has read, with the origin of its file.
-
-    None if there is no such note, or if the file has changed since.
-
-    prepared_note: the note; None if no other process has read the file.
-    path: the path of the file.
-    files: the folder, which knows the present stamp of the file.
-    project: the id of the project that the note must be in.
-    """
-    if prepared_note is None or files is None or prepared_note.place.project != project:
-        return None
-    if prepared_note.stamp != files.source.stamp(path):
-        return None
-    # The other process does not know who wrote the file.
-    file = File(b"", prepared_note.stamp, prepared_note.etag)
-    prepared_note.sign(files.accept(path, file))
-    return prepared_note
-
-
-def _apply(
-    db: sqlite3.Connection,
-    project: str,
-    change: Difference,
-    load: Load,
-    result: Result,
-    ahead: Prepared | None,
-) -> None:
-    """Make the index follow one difference: write, move or remove a note.
+@dataclass(slots=True)
+class _BatchWriter:
+    """Writes one batch of differences to the index, in a transaction of the caller.
 
     load: reads the note at a path, and returns it with its stamp. None if it is not a note.
-    result: counts the note.
-    ahead: the rows of the note, if they were computed before, perhaps of another text.
+    files: a folder that other processes may read. None if they may not.
+    ahead: the rows of notes for which they were computed before, by path.
+    result: counts the notes.
     """
-    from memoranda.index import writer
 
-    path = change.path
-    loaded = load(path)
-    row = None
-    if change.old is not None and change.old != path:
-        # A moved note is taken out at its old path, and put in at the new one with the same row.
-        row = _row_to_keep(db, project, change.old, loaded)
-        writer.remove(db, project, change.old)
-    if loaded is None:
-        was_removed = writer.remove(db, project, path)
-        # A file that still exists, and is no longer a note, is not counted.
-        if was_removed and change.stamp is None:
-            result.removed += 1
-        return
-    if change.stamp is None:
-        # Somebody made the file again after the disk was listed. The next sync indexes it.
-        return
-    note, stamp = loaded
-    is_known = change.old == path
-    if is_known:
-        indexed = get(db, project, path)
-        if indexed is not None and indexed.etag == note.etag:
-            # The text is the same. If the time is too, only the stamp's other numbers differ.
-            if indexed.mtime_ns == stamp.mtime_ns:
-                writer.touch(db, project, path, stamp)
-                return
-            # With another time, the note is written again, but keeps its origin.
+    db: sqlite3.Connection
+    project: str
+    load: Load
+    files: BulkSource | None
+    ahead: Mapping[str, Prepared]
+    result: Result = field(default_factory=Result)
+
+    def apply(self, changes: Sequence[Difference], prepared: Mapping[str, Prepared]) -> None:
+        """Apply the differences.
+
+        prepared: notes that other processes have read already, by path. They are used if their
+            files have not changed since.
+        """
+        # Importing it takes 8 ms, and most calls find nothing new.
+        from memoranda.index import writer
+
+        added = _new_paths(changes)
+        # A file renamed while its folder was listed may come twice, so the paths are counted once.
+        are_all_new = len(set(added)) == len(changes)
+        is_bulk = are_all_new and len(added) >= _MANY
+        if is_bulk and not writer.holds_any(self.db, self.project, added):
+            self._add_all(added, prepared)
+            return
+        for change in changes:
+            self._apply_one(change)
+
+    def _add_all(self, paths: Sequence[str], prepared: Mapping[str, Prepared]) -> None:
+        """Add many new notes. A second thread writes some while the next are read."""
+        # Imported here: it takes long, and a short process never needs it.
+        from concurrent.futures import ThreadPoolExecutor
+
+        from memoranda.index import writer
+
+        with ThreadPoolExecutor(1) as threads:
+            loading = writer.Loading(self.db, self.project, threads)
+            for path in paths:
+                note = self._accepted(prepared.get(path), path, loading.project)
+                if note is None:
+                    loaded = self.load(path)
+                    if loaded is None:
+                        continue
+                    note = writer.prepare(*loaded, loading.project)
+                loading.add(note)
+                self.result.added += 1
+            loading.end()
+
+    def _accepted(self, note: Prepared | None, path: str, project: int) -> Prepared | None:
+        """Return a note that another process has read, with the origin of its file.
+
+        None if there is no such note, or if the file has changed since.
+
+        note: the note; None if no other process has read the file.
+        project: the id of the project that the note must be in.
+        """
+        if note is None or self.files is None or note.place.project != project:
+            return None
+        if note.stamp != self.files.source.stamp(path):
+            return None
+        # The other process does not know who wrote the file.
+        note.sign(self.files.accept(path, File(b"", note.stamp, note.etag)))
+        return note
+
+    def _apply_one(self, change: Difference) -> None:
+        """Make the index follow one difference: write, move or remove a note."""
+        from memoranda.index import writer
+
+        loaded = self.load(change.path)
+        row = None
+        if change.old is not None and change.old != change.path:
+            # A moved note is taken out at its old path, and put in at the new one with the same row.
+            row = _row_to_keep(self.db, self.project, change.old, loaded)
+            writer.remove(self.db, self.project, change.old)
+        if loaded is None:
+            was_removed = writer.remove(self.db, self.project, change.path)
+            # A file that still exists, and is no longer a note, is not counted.
+            if was_removed and change.stamp is None:
+                self.result.removed += 1
+            return
+        if change.stamp is None:
+            # Somebody made the file again after the disk was listed. The next sync indexes it.
+            return
+        note, stamp = loaded
+        if self._is_up_to_date(change, note, stamp):
+            return
+        rows = _rows_if_current(note, stamp, self.ahead.get(change.path))
+        writer.put(self.db, note, stamp, row=row, prepared=rows)
+        _count(change, self.result)
+
+    def _is_up_to_date(self, change: Difference, note: Note, stamp: Stamp) -> bool:
+        """Whether the index has the note as it is now, after its stamp is set if only that differs.
+
+        A note that has the same text as before, but another time, keeps its origin.
+        """
+        if change.old != change.path:
+            # Another process may have indexed it since the disk was listed.
+            known_row = self.db.execute(_IS_KNOWN, (self.project, change.path, *stamp)).fetchone()
+            return known_row is not None
+        indexed = get(self.db, self.project, change.path)
+        if indexed is None or indexed.etag != note.etag:
+            return False
+        if indexed.mtime_ns != stamp.mtime_ns:
             note.provenance = indexed.provenance
-    elif db.execute(_IS_KNOWN, (project, path, *stamp)).fetchone():
-        # Another process has indexed it since the disk was listed.
-        return
-    writer.put(db, note, stamp, row=row, prepared=_rows_if_current(note, stamp, ahead))
-    _count(change, result)
+            return False
+        from memoranda.index import writer
+
+        writer.touch(self.db, self.project, change.path, stamp)
+        return True
 
 
 def _count(change: Difference, result: Result) -> None:

@@ -279,13 +279,9 @@ def put(
     """
     path = sqlite_text(note.path)
     wanted_permalink = sqlite_text(note.permalink)
-    around = _around(db, note)
-    if around is None:
-        # Adds the project.
-        project_id(db, note.project)
-        around = _around(db, note)
-        assert around is not None
+    around = _around(db, note) or _around_in_new_project(db, note)
     project = around.project
+    row = row or around.next_row
     # An expired entry at this path is not among the notes, so it is not replaced like one.
     if note.project == KV_PROJECT:
         db.execute(_FORGET_EXPIRED, (path,))
@@ -295,30 +291,24 @@ def put(
     if old is not None:
         _take_out(db, note.project, old)
 
-    # Insert the new one, with the permalink of the old one if it keeps that.
-    permalink = wanted_permalink
-    base = None
-    keeps_permalink = False
+    # Insert the new one. If it keeps the permalink of the old one, it changes no other note's.
     if old is not None and _keeps_permalink(old, note):
-        permalink = old.permalink
-        base = old.base
-        keeps_permalink = True
-    row = row or around.next_row
-    _insert(db, [(row, _settled(prepared, note, stamp, project, permalink, base))])
+        rows = _settled(prepared, note, stamp, project, old.permalink, old.base)
+        _insert(db, [(row, rows)])
+        return old.permalink
+    rows = _settled(prepared, note, stamp, project, wanted_permalink, base=None)
+    _insert(db, [(row, rows)])
 
-    # Give out the numbers of derived permalinks again where this may have changed them. A note that
-    # keeps its permalink changes none.
-    if keeps_permalink:
-        return permalink
+    # Give out the numbers of derived permalinks again, unless the note is at a new path and no
+    # other note has its permalink.
+    if old is None and not around.is_taken:
+        return wanted_permalink
     if old is not None:
         _released(db, project, note.project, old.permalink)
-    elif not around.is_taken:
-        # A note at a new path, whose permalink no other note has.
-        return permalink
     _claimed(db, project, note.project, row, wanted_permalink, note.own_permalink)
     # The note itself may have got a number.
     (permalink,) = db.execute("select permalink from note where row = ?", (row,)).fetchone()
-    return permalink
+    return str(permalink)
 
 
 def _around(db: sqlite3.Connection, note: Note) -> _Around | None:
@@ -333,6 +323,14 @@ def _around(db: sqlite3.Connection, note: Note) -> _Around | None:
         return None
     project, next_row, known_row, is_taken = row
     return _Around(project, next_row, known_row is not None, bool(is_taken))
+
+
+def _around_in_new_project(db: sqlite3.Connection, note: Note) -> _Around:
+    """Add the project of a note to the index. Return the state of the index before the note."""
+    project_id(db, note.project)
+    around = _around(db, note)
+    assert around is not None
+    return around
 
 
 def _settled(
@@ -599,18 +597,19 @@ def _prepared(
         facet=with_writer(facet, note.provenance), passages=len(places)
     )
     return Prepared(
-        note.path,
-        note.permalink,
-        note.own_permalink,
-        note.etag,
-        stamp,
-        _rows_by_table(note, stamp, project, indexed, extra, body),
-        [
+        path=note.path,
+        permalink=note.permalink,
+        own=note.own_permalink,
+        etag=note.etag,
+        stamp=stamp,
+        tables=_rows_by_table(note, stamp, project, indexed, extra, body),
+        passages=[
             Passage(place.start, place.end, fts_text(body[place.start : place.end]))
             for place in places
         ],
-        Counted(project, note.scope, note.phase or "", note.category or ""),
-        facet,
+        place=Counted(project, note.scope, note.phase or "", note.category or ""),
+        # Without the words for its writer, which another process does not know (`sign`).
+        facet=facet,
     )
 
 
@@ -941,9 +940,10 @@ def _take_out(db: sqlite3.Connection, project: str, old: Indexed) -> None:
 
 
 def place(db: sqlite3.Connection, row: int) -> bool:
-    """Insert some words that a long note still lacks: its stems, or some of its passages.
+    """Insert some words that a long note still lacks. Return False if it lacks none.
 
-    False if it lacks none.
+    The words of a long note are inserted in parts, so that no transaction takes long: first its
+    stems, then some passages in each call (placing.py).
 
     row: the row of the note.
     """

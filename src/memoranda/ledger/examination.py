@@ -248,21 +248,41 @@ def _damaged_changes(history: History) -> Iterator[Damage]:
     empty_numbers = _numbers(history, _WITHOUT_STEPS) - lost_numbers
     lines_with_faults = lost_numbers | loose_numbers | empty_numbers
     unreadable_numbers = _numbers(history, _UNREADABLE) | _numbers(history, _UNREADABLE_STEPS)
-    for number in sorted(unreadable_numbers - lines_with_faults):
-        text = f"the line of change #{number} cannot be read whole; the note is as it is"
-        yield Damage(DamageKind.CHANGE, str(number), text)
-    for number in sorted(loose_numbers):
-        text = f"change #{number} is gone, and only what it did to files is left"
-        yield Damage(DamageKind.CHANGE, str(number), text)
-    for number in sorted(lost_numbers):
-        text = f"the line of change #{number} is destroyed: the change cannot be undone"
-        yield Damage(DamageKind.LOST, str(number), text)
-    for number in sorted(empty_numbers):
-        text = f"what change #{number} did to files is gone: it cannot be undone"
-        yield Damage(DamageKind.EMPTY, str(number), text)
-    for number in sorted(_numbers(history, _STRANGE) - lost_numbers - empty_numbers):
-        text = f"the word for what change #{number} did is none that memoranda uses"
-        yield Damage(DamageKind.VERB, str(number), text)
+    strange_numbers = _numbers(history, _STRANGE) - lost_numbers - empty_numbers
+    yield from _damages(
+        unreadable_numbers - lines_with_faults,
+        DamageKind.CHANGE,
+        "the line of change #{} cannot be read whole; the note is as it is",
+    )
+    yield from _damages(
+        loose_numbers,
+        DamageKind.CHANGE,
+        "change #{} is gone, and only what it did to files is left",
+    )
+    yield from _damages(
+        lost_numbers,
+        DamageKind.LOST,
+        "the line of change #{} is destroyed: the change cannot be undone",
+    )
+    yield from _damages(
+        empty_numbers,
+        DamageKind.EMPTY,
+        "what change #{} did to files is gone: it cannot be undone",
+    )
+    yield from _damages(
+        strange_numbers,
+        DamageKind.VERB,
+        "the word for what change #{} did is none that memoranda uses",
+    )
+
+
+def _damages(numbers: Iterable[int], kind: DamageKind, text: str) -> Iterator[Damage]:
+    """Yield one damage for each of these changes.
+
+    text: what is wrong, with `{}` in place of the number.
+    """
+    for number in sorted(numbers):
+        yield Damage(kind, str(number), text.format(number))
 
 
 def _numbers(history: History, sql: str) -> set[int]:

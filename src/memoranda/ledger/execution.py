@@ -42,7 +42,7 @@ _SAVE_SECONDS = 0.02
 # The errors of a folder that cannot be removed because it is not empty
 _NOT_EMPTY = {errno.ENOTEMPTY, errno.EEXIST}
 # The steps that make something at their place. All others take something away from there.
-_MAKING = (StepKind.PUT, StepKind.MKDIR, StepKind.SYMLINK)
+_MAKING = (StepKind.MKDIR, StepKind.SYMLINK)
 
 
 class _Reversal(Enum):
@@ -561,12 +561,12 @@ class Execution:
         # The row was set in the transaction that recorded the change.
         if step.do == StepKind.SET:
             return
-        # For PUT and REMOVE, this also sets `step.old` to the present file.
-        is_done = self._is_done(step, touched)
         if step.do in (StepKind.PUT, StepKind.REMOVE):
-            is_settled = _may_stay(step, touched, is_done=is_done, lost_power=lost_power)
+            # The step replaces or removes exactly the file that is looked at here.
+            step.old = self._present_file(step)
+            is_settled = _may_stay(step, touched, lost_power=lost_power)
         else:
-            is_settled = is_done
+            is_settled = self._is_done(step, touched)
         if is_settled:
             return
         if step.do == StepKind.PUT:
@@ -631,8 +631,11 @@ class Execution:
                 if self._was_done(step, touched):
                     return False
                 continue
+            file = None
+            # The folder of a new file may still have to be made
+            with suppress(NotFound):
+                file = self._present_file(step)
             # The SHA-256 of the file now, and after the step. None where no file is.
-            file = self._file(step)
             present_etag = file.etag if file is not None else None
             new_etag = touched.new if step.do == StepKind.PUT else None
             is_done = present_etag == new_etag
@@ -653,19 +656,26 @@ class Execution:
             # The folder that it needs is still to be made
             return False
 
-    def _file(self, step: Step) -> File | None:
-        """Read the present file at the step's place, None if it does not exist."""
-        with suppress(NotFound):
+    def _present_file(self, step: Step) -> File | None:
+        """Read the file that is now at the place of a PUT or REMOVE step. None if it is missing.
+
+        Raises NotFound if a PUT step has no folder for its file.
+        """
+        try:
             folder, name = self._at(step)
-            if stat_in(name, folder.fd) is not None:
-                return read_file(name, folder.fd)
-        return None
+        except NotFound:
+            if step.do == StepKind.PUT:
+                raise
+            return None
+        if stat_in(name, folder.fd) is None:
+            return None
+        return read_file(name, folder.fd)
 
     def _is_done(self, step: Step, touched: Touched) -> bool:
-        """Whether the dead writer had done this step, judged by the files on the disk now.
+        """Whether the dead writer had done a step of a folder or link, or moved a file.
 
-        For PUT and REMOVE, `step.old` is set to the present file, None if no file exists. Raises
-        NotFound if the step makes something in a folder that does not exist yet.
+        This is judged by what is on the disk now. Raises NotFound if the step makes something in a
+        folder that does not exist yet.
 
         touched: the record of the step in the ledger.
         """
@@ -676,27 +686,12 @@ class Execution:
                 raise
             # The folder is gone, and with it whatever the step removes or moves.
             return True
-        place = Entry(folder.fd, name)
+        status = stat_in(name, folder.fd)
         if step.do in _MAKING:
-            return _is_made(step, touched, place)
-        return self._is_taken_away(step, touched, place)
-
-    def _is_taken_away(self, step: Step, touched: Touched, place: Entry) -> bool:
-        """Check whether a step that removes or moves something away was carried out.
-
-        For REMOVE, this also sets `step.old` if a file is at the place now.
-
-        touched: the record of the step in the ledger.
-        place: the place of the step.
-        """
-        status = stat_in(place.name, place.folder)
+            return status is not None
         if status is None:
             return True
         match step.do:
-            case StepKind.REMOVE:
-                # A file with another text was saved there after the removal, or instead of it
-                step.old = read_file(place.name, place.folder)
-                return step.old.etag != touched.old
             case StepKind.UNLINK:
                 return not stat.S_ISLNK(status.st_mode)
             case StepKind.RMDIR:
@@ -752,21 +747,6 @@ def _stamp_at(entry: Entry) -> Stamp | None:
     return stamp_of(status)
 
 
-def _is_made(step: Step, touched: Touched, place: Entry) -> bool:
-    """Check whether a step that makes a file, folder or link was carried out.
-
-    For PUT, this also sets `step.old` to the file that is at the place now, or to None.
-
-    touched: the record of the step in the ledger.
-    place: the place of the step.
-    """
-    is_there = stat_in(place.name, place.folder) is not None
-    if step.do != StepKind.PUT:
-        return is_there
-    step.old = read_file(place.name, place.folder) if is_there else None
-    return step.old is not None and step.old.etag == touched.new
-
-
 def _sync_files(files: Iterable[Entry]) -> None:
     """Sync these files to the disk, one after the other."""
     for file in files:
@@ -784,26 +764,26 @@ def _has_bytes_of(file: File, step: Step) -> bool:
     return file.data == step.data or is_emptied
 
 
-def _may_stay(step: Step, touched: Touched, *, is_done: bool, lost_power: bool) -> bool:
+def _may_stay(step: Step, touched: Touched, *, lost_power: bool) -> bool:
     """Whether the file of a PUT or REMOVE step of a dead writer stays as it is now.
 
-    step: the step. `step.old` is the present file.
+    step: the step. `step.old` is the present file, None if it is missing.
     touched: the record of the step in the ledger, with the SHA-256 of its old and its new text.
-    is_done: whether the dead writer had done the step.
     lost_power: whether the machine stopped.
     """
     present_file = step.old
-    if step.do == StepKind.REMOVE and present_file is None:
+    is_removed = step.do == StepKind.REMOVE and present_file is None
+    if is_removed:
         return True
     # After a power loss, the bytes of a file may be missing although it was written.
     has_no_bytes = present_file is None or not present_file.data.strip(b"\0")
     if lost_power and has_no_bytes:
         return False
-    if is_done:
-        return True
-    # A file with another text than its old one was edited by somebody
     present_etag = present_file.etag if present_file is not None else None
-    return present_etag != touched.old
+    # A change may write the text that the file had before.
+    is_put = step.do == StepKind.PUT and present_etag == touched.new
+    # A file with a third text was edited by somebody.
+    return is_put or present_etag != touched.old
 
 
 def mode_of(step: Step) -> int:

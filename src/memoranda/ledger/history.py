@@ -430,16 +430,15 @@ class History:
         An undo that was undone does not count: if change 8 undoes change 7 and change 9 undoes
         change 8, change 7 counts again.
         """
-        undone_by_undo = self._undos_around(change)
-        # number of a change -> number of the undo that took it back
+        changes_by_undo = self._undos_around(change)
+        # number of a change -> number of the undo that took it back and counts
         undo_of: dict[int, int] = {}
-        # From the latest undo on. Only a later one can take an undo back, so it is known by then
-        # whether that happened.
-        for undo in sorted(undone_by_undo, reverse=True):
-            was_taken_back = undo in undo_of
-            if was_taken_back:
+        # The latest undo counts, and those before it unless a later one took them back. So when an
+        # undo is reached, all that could have taken it back are in `undo_of`.
+        for undo in sorted(changes_by_undo, reverse=True):
+            if undo in undo_of:
                 continue
-            for number in undone_by_undo[undo]:
+            for number in changes_by_undo[undo]:
                 undo_of.setdefault(number, undo)
         return undo_of.get(change.number)
 

@@ -239,6 +239,7 @@ class Ledger:
             # The callback that is pushed last runs first. If one raises, the others run, too.
             closing.callback(self.lock.close)
             closing.callback(self.database.close)
+            # These two are made when they are first needed (`cached_property`)
             if "_threads" in vars(self):
                 closing.callback(self._threads.shutdown)
             if "file_sync" in vars(self):

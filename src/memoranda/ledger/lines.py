@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from sqlite3 import Connection
 from typing import TYPE_CHECKING
@@ -25,6 +25,33 @@ if TYPE_CHECKING:
 
 # The arguments of `encode` and `decode` that keep any bytes in a JSON text.
 _ANY_BYTES = ("utf-8", "surrogateescape")
+
+
+@dataclass(frozen=True, slots=True)
+class _WriteRecord:
+    """How the lines of a change get into their file: a row of the table `line_change`.
+
+    place: the path of the file.
+    size: the size of the file before lines are appended. None if it is written as a whole.
+    inode: the number of the file in which the lines are at the end.
+    data: the bytes to append, or to overwrite the file with. b"" if a new file takes its place.
+    """
+
+    place: str
+    size: int | None
+    inode: int
+    data: bytes
+
+    def as_json(self) -> bytes:
+        """Return the record as the table has it."""
+        row = asdict(self) | {"data": self.data.decode(*_ANY_BYTES)}
+        return json.dumps(row).encode()
+
+    @classmethod
+    def of_json(cls, data: bytes) -> _WriteRecord:
+        """Return the record that `as_json` has encoded."""
+        row = json.loads(data)
+        return cls(row["place"], row["size"], row["inode"], row["data"].encode(*_ANY_BYTES))
 
 
 class LineChanges:
@@ -75,13 +102,8 @@ class LineChanges:
         lines: how the lines get into the file.
         """
         write = lines.write
-        record = {
-            "place": lines.place,
-            "size": write.size,
-            "inode": write.inode,
-            "data": write.data.decode(*_ANY_BYTES),
-        }
-        values = (number, json.dumps(record).encode())
+        record = _WriteRecord(lines.place, write.size, write.inode, write.data)
+        values = (number, record.as_json())
         connection.execute("insert into line_change (change, record) values (?, ?)", values)
 
     def end(self, number: int) -> None:
@@ -115,38 +137,36 @@ class LineChanges:
         """Complete the changes of a writer that died, or delete those that it had not begun."""
         for row in self._database.rows("select * from line_change order by change"):
             try:
-                self._complete(row["change"], json.loads(row["record"]))
+                self._complete(row["change"], _WriteRecord.of_json(row["record"]))
             except (OSError, NotFound, StorageError):
                 # The file is out of reach; the record waits for it
                 continue
 
-    def _complete(self, number: int, record: dict[str, object]) -> None:
+    def _complete(self, number: int, record: _WriteRecord) -> None:
         """Complete one change, or delete it if nothing of it was written.
 
         number: the number of the change.
-        record: how its lines get into the file, as `begin` stored it.
+        record: how its lines get into the file.
         """
-        # Most homes never need this module
-        from memoranda.sources.locked_file import LockedFile
-
-        file = LockedFile(Path(str(record["place"])))
-        data = str(record["data"]).encode(*_ANY_BYTES)
-        inode = int(str(record["inode"]))
-        size_before = record["size"]
-        if size_before is not None:
-            # Lines were appended.
-            is_made = file.complete_append(int(str(size_before)), data, inode)
-        elif data:
-            # The file was overwritten in place.
-            is_made = file.complete_overwrite(self._whole_before(number), data, inode)
-        else:
-            # A new file was renamed over the old one. Its inode shows whether it is there.
-            stamp = file.stamp()
-            is_made = stamp is not None and stamp.inode == inode
-        if is_made:
+        if self._completes_file(number, record):
             self.end(number)
         else:
             self._history.retract([number])
+
+    def _completes_file(self, number: int, record: _WriteRecord) -> bool:
+        """Complete what was written of a change. Return False if nothing of it was."""
+        # Most homes never need this module
+        from memoranda.sources.locked_file import LockedFile
+
+        file = LockedFile(Path(record.place))
+        if record.size is not None:
+            return file.complete_append(record.size, record.data, record.inode)
+        if record.data:
+            whole_before = self._whole_before(number)
+            return file.complete_overwrite(whole_before, record.data, record.inode)
+        # A new file was to be renamed over the old one. Its inode shows whether it is there.
+        stamp = file.stamp()
+        return stamp is not None and stamp.inode == record.inode
 
     def _whole_before(self, number: int) -> bytes:
         """Return the whole text of the file before a change that writes it in place."""

@@ -46,7 +46,7 @@ class HomeLock:
     def __init__(self, folder: Path, on_taken: Callable[[bool], None]):
         self._folder = folder
         self._holder_file = folder / HOLDER
-        self._threads = ThreadLock()
+        self._thread_lock = ThreadLock()
         # How often the lock is entered and not left yet, by this thread
         self._depth = 0
         self._on_taken = on_taken
@@ -61,13 +61,13 @@ class HomeLock:
 
         If this thread holds the lock already, it must be left once more.
         """
-        self._threads.__enter__()
+        self._thread_lock.__enter__()
         try:
             if self._depth == 0:
                 self._take()
             self._depth += 1
         except BaseException:
-            self._threads.__exit__()
+            self._thread_lock.__exit__()
             raise
         return self
 
@@ -82,7 +82,7 @@ class HomeLock:
             if self._depth == 0 and self._fd is not None:
                 self._release()
         finally:
-            self._threads.__exit__()
+            self._thread_lock.__exit__()
 
     def _take(self) -> None:
         """Take the `flock` and call `on_taken`. Raises Busy, OSError."""

@@ -13,7 +13,7 @@ from urllib.parse import quote, unquote
 
 from memoranda.note.frontmatter import split
 from memoranda.note.grammar import mask_code, scan
-from memoranda.note.links import WrittenLink, fold
+from memoranda.note.links import fold
 from memoranda.text.pattern import lazy_pattern
 
 # A block id at the end of a line: `^id`.
@@ -73,14 +73,16 @@ def renamed(before: str, after: str) -> dict[Anchor, str]:
     return new_names
 
 
-def renamed_rest(link: WrittenLink, names: Mapping[Anchor, str]) -> str | None:
+def renamed_rest(rest: str, names: Mapping[Anchor, str], *, is_markdown: bool) -> str | None:
     """Return the part of a link from its `#` on with new names, None if nothing in it changes.
 
+    rest: the part as it is written, such as `#Taste`.
     names: the new name of each renamed anchor, as `renamed` returns it.
+    is_markdown: whether the link is a Markdown link, not a wikilink.
     """
     names_by_key = {_key(anchor): name for anchor, name in names.items()}
-    parts = link.rest.split("#")[1:]
-    new_parts = [_renamed_part(part, names_by_key, is_markdown=link.is_markdown) for part in parts]
+    parts = rest.split("#")[1:]
+    new_parts = [_renamed_part(part, names_by_key, is_markdown=is_markdown) for part in parts]
     if new_parts == parts:
         return None
     return "".join(f"#{part}" for part in new_parts)
@@ -113,22 +115,12 @@ def _line_with_own_anchors(line: str, names: Mapping[Anchor, str]) -> str:
     masked = mask_code(line)
     # The last link first, so that the positions of the links before it stay right.
     for match in reversed([*_OWN_LINK.finditer(masked)]):
-        # Group 1 is a wikilink, group 2 a Markdown link.
+        # Group 1 is in a wikilink, group 2 in a Markdown link.
         is_markdown = match[2] is not None
-        group = 2 if is_markdown else 1
-        raw = line[match.start(group) : match.end(group)]
-        link = WrittenLink(
-            raw,
-            match.start(group),
-            project=None,
-            target="",
-            rest=raw,
-            is_markdown=is_markdown,
-            is_embed=False,
-        )
-        renamed_part = renamed_rest(link, names)
-        if renamed_part is not None:
-            line = line[: match.start(group)] + renamed_part + line[match.end(group) :]
+        start, end = match.span(2 if is_markdown else 1)
+        new_rest = renamed_rest(line[start:end], names, is_markdown=is_markdown)
+        if new_rest is not None:
+            line = line[:start] + new_rest + line[end:]
     return line
 
 

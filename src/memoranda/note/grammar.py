@@ -124,6 +124,98 @@ class _Section(NamedTuple):
     level: int
 
 
+class _GraphSections:
+    """Keeps track of the section of a graph note that is being read.
+
+    Only `Observations` and `Relations` are sections here, and only the first of each name.
+    """
+
+    def __init__(self) -> None:
+        # The sections that are open, the innermost last.
+        self._open: list[_Section] = []
+        self._unmet = set(_GRAPH_SECTIONS)
+
+    @property
+    def current(self) -> str:
+        """The name of the innermost open section, or ""."""
+        return self._open[-1].name if self._open else ""
+
+    def enter(self, heading: str, level: int) -> None:
+        """Follow a heading: it ends the sections of its level and deeper, and may begin one."""
+        while self._open and self._open[-1].level >= level:
+            self._open.pop()
+        name = heading.casefold()
+        if name in self._unmet:
+            self._unmet.remove(name)
+            self._open.append(_Section(name, level))
+
+
+class _Relations:
+    """Collects the relations of a text, of equal ones one.
+
+    is_bounded: whether links in running text add no more relations once there are MOST.
+    places: gets the place of every link. None if nobody asks for them.
+    """
+
+    def __init__(self, *, is_bounded: bool, places: list[LinkPlace] | None = None):
+        self.by_key: dict[RelationKey, Relation] = {}
+        self.is_bounded = is_bounded
+        self._places = places
+
+    def add_links(self, text: str, masked: str, number: int) -> None:
+        """Keep each link of a line as a relation of type `embeds` or `links_to`.
+
+        text: the line.
+        masked: the line with its code spans replaced by NUL. A line without code is its own mask.
+        number: the number of the line in the file.
+        """
+        self._add_places(text, masked, number)
+        for link in each_written_link(text, masked):
+            self._add_link(link, number)
+
+    def add_item(self, relation: Relation, text: str, masked: str) -> None:
+        """Keep the relation of an item, and the links in its context.
+
+        It replaces an equal relation that a link in running text made, but not one of an item.
+
+        relation: the relation that the item makes.
+        text: the text of the item.
+        masked: the text with its code spans replaced by NUL.
+        """
+        self._add_places(text, masked, relation.line)
+        key = relation_key(relation.type, relation.target, relation.project, relation.rest)
+        equal_relation = self.by_key.get(key)
+        is_new = equal_relation is None or not equal_relation.is_item
+        # Only a name in backticks may be empty.
+        has_target = relation.target or "`" in text
+        if is_new and has_target:
+            # Taken out first, so that the relation comes at the place of this line.
+            self.by_key.pop(key, None)
+            self.by_key[key] = relation
+        if relation.context and holds_link(relation.context):
+            # Their places are among those of the whole item, which were added above.
+            for link in each_written_link(relation.context, relation.context):
+                self._add_link(link, relation.line)
+
+    def _add_places(self, text: str, masked: str, number: int) -> None:
+        """Keep where the links of a line are, if somebody asks for the places."""
+        if self._places is not None:
+            for link in each_written_link(text, masked):
+                self._places.append(LinkPlace(number, link))
+
+    def _add_link(self, link: WrittenLink, number: int) -> None:
+        """Keep the relation that a link in running text makes, unless there is an equal one."""
+        kind = EMBEDS if link.is_embed else LINKS_TO
+        key = relation_key(kind, link.target, link.project, link.rest)
+        if key in self.by_key:
+            return
+        is_full = self.is_bounded and len(self.by_key) >= MOST
+        if not is_full:
+            self.by_key[key] = Relation(
+                kind, link.target, project=link.project, line=number, rest=link.rest
+            )
+
+
 def scan(
     text: str, start: int = 0, *, graph: bool = False, items: list[ListItem] | None = None
 ) -> Structure:
@@ -149,20 +241,19 @@ def scan(
         return Structure(observations=[], relations=[], headings=[])
     if "\r" in body:
         body = body.replace("\r\n", "\n")
-    lines = _Lines(body, graph=graph)
-    lines.items = items
+    relations = _Relations(is_bounded=not graph)
+    lines = _Lines(body, relations, graph=graph, items=items)
     lines.read(body.split("\n"), text.count("\n", 0, start))
-    return Structure(lines.observations, list(lines.relations.values()), lines.headings)
+    return Structure(lines.observations, list(relations.by_key.values()), lines.headings)
 
 
 def link_places(text: str, start: int = 0) -> list[LinkPlace]:
     """Return every link to a note in `text[start:]` that `scan` would read, equal ones too."""
     body = text[start:].replace("\r\n", "\n")
-    lines = _Lines(body)
-    lines.places = []
-    lines.is_bounded = False
+    places: list[LinkPlace] = []
+    lines = _Lines(body, _Relations(is_bounded=False, places=places))
     lines.read(body.split("\n"), text.count("\n", 0, start))
-    return lines.places
+    return places
 
 
 def relation_key(kind: str, target: str, project: str | None, part_after_name: str) -> RelationKey:
@@ -190,6 +281,26 @@ def is_cut(note: Note) -> bool:
     """
     highest_count = max(len(note.observations), len(note.relations), len(note.headings))
     return highest_count >= MOST or len(note.text) - note.body_at > STRUCTURED
+
+
+class _PlacedLine(NamedTuple):
+    """A line and its place among the open list items.
+
+    text: the line without its indentation.
+    column: the column at which `text` begins.
+    depth: how many items the line is in.
+    indent: how many columns `text` begins behind the margin of the innermost of these items.
+    """
+
+    text: str
+    column: int
+    depth: int
+    indent: int
+
+    @property
+    def is_indented_as_code(self) -> bool:
+        """Whether the line is indented so far that it is code where code may be."""
+        return self.indent > 3
 
 
 class _OpenedItem(NamedTuple):
@@ -221,60 +332,73 @@ class _Fence(NamedTuple):
 class _Lines:
     """Reads the lines of a body, and keeps track of the blocks that are open.
 
-    A depth is a number of list items: a line at depth 2 is inside two of them. The margin of an item
-    is the column at which its text begins, and a line is indented *relative* to the margin of the
-    innermost item that it is in. A line indented by four or more is code, unless it is in an item or
-    continues a paragraph.
+    A depth is a number of list items, and the margin of an item is the column at which its text
+    begins. In these lines, `tea` is at depth 1, whose margin is 2, and `green` at depth 2, whose
+    margin is 4:
 
-    The results are in `observations`, `relations` and `headings`. All line numbers count from 1 in
-    the whole file.
+        - tea
+          - green
+
+    A line that is indented four columns or more behind its margin is code, unless it is in an item
+    or continues a paragraph.
+
+    The results are in `observations`, `headings` and the `relations` of the caller. All line numbers
+    count from 1 in the whole file.
     """
 
-    # The depth of the open paragraph, _IN_QUOTE, or _NO_PARAGRAPH if none is open.
-    paragraph_depth = _NO_PARAGRAPH
-    # Whether the last list item has no text yet.
-    is_item_empty = False
-    # Gets each line while a fence, comment or quote is open. Returns whether the line belongs to it.
-    take_line: Callable[[str], bool] | None = None
-    # The line at which the gathered paragraph begins.
-    gathered_line_number = 0
-    # Whether the gathered paragraph begins on the first line of a list item.
-    gathers_item = False
-    # The sections of a graph note that were not met yet.
-    unmet_sections = frozenset(_GRAPH_SECTIONS)
-    # The sections of a graph note that the line is in, the innermost last.
-    sections: tuple[_Section, ...] = ()
-    # Gets every list item of a graph note, if the caller asked for them.
-    items: list[ListItem] | None = None
-
-    def __init__(self, body: str, *, graph: bool = False, outer: _Lines | None = None):
+    def __init__(
+        self,
+        body: str,
+        relations: _Relations,
+        *,
+        graph: bool = False,
+        items: list[ListItem] | None = None,
+        is_quoted: bool = False,
+    ):
         """Prepare to read the lines of a body.
 
         body: the text whose lines are read.
+        relations: gets the relations.
         graph: whether the text is a note of the graph. Then items count only below `Observations`
             and `Relations`.
-        outer: the reader of the whole body, if `body` is a quote in it.
+        items: gets every list item of a graph note. None if nobody asks for them.
+        is_quoted: whether the body is a blockquote of a note, which is read only for its links.
         """
         self.graph = graph
-        self.is_quoted = outer is not None
-        # Whether to stop at a number of observations, relations or headings.
-        self.is_bounded: bool = outer.is_bounded if outer else not graph
+        self.items = items
+        self.is_quoted = is_quoted
+        # Whether the body has links, code spans and comments at all, so that most bodies need
+        # no search for them line by line. Python finds a single character much faster than two.
         has_destination = "](" in body and ".m" in body.lower()
         self.has_links = "[[" in body or has_destination or "notion." in body
-        # Python finds a single character much faster than two.
         self.has_ticks = "`" in body
         self.has_comments = ("<" in body and "<!--" in body) or ("%" in body and "%%" in body)
+
+        # Results.
         self.observations: list[Observation] = []
-        # The places of all links; None if the caller does not ask for them.
-        self.places: list[LinkPlace] | None = outer.places if outer else None
-        self.relations: dict[RelationKey, Relation] = outer.relations if outer else {}
         self.headings: list[Heading] = []
-        # The end of a comment, such as `-->` → the index of the last line that holds it, or -1.
-        self.last_lines_with_closer: dict[str, int] = {}
+        self.relations = relations
+
+        # The open blocks.
         # The columns at which the texts of the open list items begin.
         self.item_columns: list[int] = []
-        # The lines of the open paragraph. They are gathered because a code span may cover several.
+        # Whether the last list item has no text yet.
+        self.is_item_empty = False
+        # The depth of the open paragraph, _IN_QUOTE, or _NO_PARAGRAPH if none is open.
+        self.paragraph_depth = _NO_PARAGRAPH
+        # Gets each line while a fence, comment or quote is open. Returns whether the line belongs
+        # to it.
+        self.take_line: Callable[[str], bool] | None = None
+        # The section that the line is in, if the text is a note of the graph.
+        self.sections = _GraphSections()
+
+        # The lines of the open paragraph, the number of the first, and whether it begins an item.
+        # They are gathered because a code span may cover several lines.
         self.gathered_lines: list[str] = []
+        self.gathered_number = 0
+        self.is_item_gathered = False
+        # The end of a comment, such as `-->` → the index of the last line that holds it, or -1.
+        self.last_lines_with_closer: dict[str, int] = {}
 
     def read(self, lines: list[str], lines_before: int) -> None:
         """Read all lines of the body, which follow `lines_before` lines of the file."""
@@ -305,9 +429,10 @@ class _Lines:
 
     def _is_full(self) -> bool:
         """Whether enough observations, relations or headings were read."""
-        if not self.is_bounded:
+        if not self.relations.is_bounded:
             return False
-        return max(len(self.observations), len(self.relations), len(self.headings)) >= MOST
+        relation_count = len(self.relations.by_key)
+        return max(len(self.observations), relation_count, len(self.headings)) >= MOST
 
     def _reads_simple_block(self, sign: str, line: str) -> bool:
         """Read a heading, or an item of text without code. Return False for any other block.
@@ -343,8 +468,7 @@ class _Lines:
             self.observations.append(simple_observation)
         elif self._reads_item(text, masked=text, number=self.line_number):
             return
-        if self.has_links and holds_link(text):
-            self._links(text, masked=text, number=self.line_number)
+        self._links(text, masked=text, number=self.line_number)
 
     def _paragraph_line(self, line: str) -> None:
         """Read a line of a paragraph, which may hold a comment but begins no other block."""
@@ -357,7 +481,7 @@ class _Lines:
             self.item_columns.clear()
         if self.has_ticks:
             self._gather(line)
-        elif self.has_links and holds_link(line):
+        else:
             self._links(line, masked=line, number=self.line_number)
 
     def _is_next_line_indented(self) -> bool:
@@ -372,26 +496,33 @@ class _Lines:
             self._blank()
             return
         self.is_item_empty = False
-        indent = _column(line[: len(line) - len(text)], column=0)
-        # A line is in all items whose text begins at its column or before.
-        depth = bisect_right(self.item_columns, indent)
-        # How far the line is indented within its item.
-        relative = indent - self._margin(depth)
-        if relative > 3 and not self.item_columns:
+        placed = self._placed(line, text)
+        if placed.is_indented_as_code and not self.item_columns:
             # It continues a paragraph. Outside one it is code, which is not read.
             if self.paragraph_depth != _NO_PARAGRAPH:
-                self._text(line, depth)
+                self._text(line, placed.depth)
             return
-        if self._opens_fence(text, indent, relative, depth):
+        if self._opens_fence(placed):
             return
         if self.has_comments and _has_comment_sign(text):
             text, begins_with_comment = self._without_comments(text)
             # The rest of the line is text, not the start of a block.
             if begins_with_comment:
-                self._close(depth)
+                self._close(placed.depth)
                 self._inline(text, masked=mask_code(text), number=self.line_number)
                 return
-        self._block_start(text, indent, relative, depth)
+            placed = placed._replace(text=text)
+        self._block_start(placed)
+
+    def _placed(self, line: str, text: str) -> _PlacedLine:
+        """Find the place of a line among the open items.
+
+        text: the line without its indentation.
+        """
+        column = _column(line[: len(line) - len(text)], column=0)
+        # A line is in all items whose text begins at its column or before.
+        depth = bisect_right(self.item_columns, column)
+        return _PlacedLine(text, column, depth, indent=column - self._margin(depth))
 
     def _margin(self, depth: int) -> int:
         """Return the column where the content of `depth` nested list items begins."""
@@ -399,46 +530,36 @@ class _Lines:
             return self.item_columns[depth - 1]
         return 0
 
-    def _block_start(self, text: str, indent: int, relative: int, depth: int) -> None:
-        """Read a line that may be a rule, an item, a heading or its underline, a quote, or text.
-
-        text: the line without its indentation.
-        indent: the column at which `text` begins.
-        relative: the same within the line's item.
-        depth: the number of items the line is in.
-        """
-        sign = text[0]
-        if sign in "-*+_0123456789" and self._reads_rule_or_item(text, indent, relative, depth):
+    def _block_start(self, line: _PlacedLine) -> None:
+        """Read a line that may be a rule, an item, a heading or its underline, a quote, or text."""
+        sign = line.text[0]
+        if sign in "-*+_0123456789" and self._reads_rule_or_item(line):
             return
-        heading = _HEADING.match(text) if sign == "#" and relative < 4 else None
+        heading = None
+        if sign == "#" and not line.is_indented_as_code:
+            heading = _HEADING.match(line.text)
+        is_outside_blocks = self.paragraph_depth == _NO_PARAGRAPH and not line.depth
         if heading:
-            self._heading(heading, depth)
+            self._heading(heading, line.depth)
         elif sign == ">":
-            self._quote(depth)
-        elif self._is_underline(text, "=", depth):
-            self._close(depth)
-        elif relative > 3 and self.paragraph_depth == _NO_PARAGRAPH and not depth:
-            # Indented code.
+            self._quote(line.depth)
+        elif self._is_underline(line, "="):
+            self._close(line.depth)
+        elif line.is_indented_as_code and is_outside_blocks:
+            # Code ends the open items, and is not read.
             self._close(depth=0)
         else:
-            self._text(text, depth)
+            self._text(line.text, line.depth)
 
-    def _is_underline(self, text: str, sign: str, depth: int) -> bool:
-        """Whether a line consists of `sign` and so makes the paragraph above it a heading.
+    def _is_underline(self, line: _PlacedLine, sign: str) -> bool:
+        """Whether a line consists of `sign`, `=` or `-`, and makes the text above it a heading."""
+        is_below_text = self.paragraph_depth == line.depth
+        return line.text[0] == sign and is_below_text and _SETEXT.match(line.text) is not None
 
-        sign: `=` or `-`.
-        depth: the depth of the line.
-        """
-        return text[0] == sign and self.paragraph_depth == depth and _SETEXT.match(text) is not None
-
-    def _is_rule(self, text: str, relative: int) -> bool:
-        """Whether a line is a rule such as `---`, and not indented so far that it is code.
-
-        text: the line from its first character that is not blank.
-        relative: its indentation in columns, counted from the innermost open item.
-        """
-        may_be_rule = text[0] in "-*_" and (relative < 4 or bool(self.item_columns))
-        return may_be_rule and _RULE.match(text) is not None
+    def _is_rule(self, line: _PlacedLine) -> bool:
+        """Whether a line is a rule such as `---`, and not indented so far that it is code."""
+        is_code = line.is_indented_as_code and not self.item_columns
+        return line.text[0] in "-*_" and not is_code and _RULE.match(line.text) is not None
 
     def _blank(self) -> None:
         """Read a blank line: it ends the paragraph, and an item that has no text yet."""
@@ -467,67 +588,64 @@ class _Lines:
         if self.paragraph_depth == _NO_PARAGRAPH:
             self._close(depth)
             self.paragraph_depth = depth
-            self.gathers_item = False
         # A code span may go on in the next line, so links are only read when the paragraph ends.
         if self.has_ticks:
             self._gather(text)
-        elif self.has_links and holds_link(text):
+        else:
             self._links(text, masked=text, number=self.line_number)
 
-    def _reads_rule_or_item(self, text: str, indent: int, relative: int, depth: int) -> bool:
-        """Read a rule, the underline of a heading, or an item. Return False for any other line.
-
-        text: the line without its indentation.
-        indent: the column at which `text` begins.
-        relative: the same within the line's item.
-        depth: the number of items the line is in.
-        """
+    def _reads_rule_or_item(self, line: _PlacedLine) -> bool:
+        """Read a rule, the underline of a heading, or an item. Return False for any other line."""
         # `- - -` would also be read as an item, so a rule is looked for first.
-        if self._is_rule(text, relative) or self._is_underline(text, "-", depth):
-            self._close(depth)
+        if self._is_rule(line) or self._is_underline(line, "-"):
+            self._close(line.depth)
             return True
-        marker = _MARKER.match(text)
+        marker = _MARKER.match(line.text)
         # Four columns make code only outside of all items: in one, they make a deeper item.
-        is_indented_code = relative > 3 and not self.item_columns
-        if marker is None or is_indented_code:
+        is_code = line.is_indented_as_code and not self.item_columns
+        if marker is None or is_code:
             return False
         # "The year was" and below it "1990. It rained" is a paragraph of two lines.
-        is_below_text = self.paragraph_depth == depth
-        if is_below_text and not _interrupts_paragraph(text, marker):
+        is_below_text = self.paragraph_depth == line.depth
+        if is_below_text and not _interrupts_paragraph(line.text, marker):
             return False
-        self._close(depth)
-        self._read_items(text, marker, indent)
+        self._close(line.depth)
+        self._read_items(line.text, marker, line.column)
         return True
 
-    def _read_items(self, text: str, marker: re.Match[str], indent: int) -> None:
+    def _read_items(self, text: str, marker: re.Match[str], column: int) -> None:
         """Open the items that begin on a line, and read the text of the last one.
 
         `- - tea` opens two items.
 
         text: the line from its first marker.
         marker: the match of this marker.
-        indent: the column at which it begins.
+        column: the column at which it begins.
         """
-        item = self._open_items(text, marker, indent)
+        item = self._open_items(text, marker, column)
+        self.is_item_empty = item.is_empty
+        if item.is_empty:
+            return
         text = text[item.start :]
         depth = len(self.item_columns)
-        self.is_item_empty = item.is_empty
-        if item.is_empty or self._opens_fence(text, item.column, relative=0, depth=depth):
-            return
 
-        # An item may hold any other block: a rule, a quote or a heading.
+        # The item may begin with another block: fenced code, a rule or a quote.
+        if self._opens_fence(_PlacedLine(text, item.column, depth, indent=0)):
+            return
         if text[0] in "-*_" and _RULE.match(text):
             return
         if text[0] == ">":
             self._quote(depth, text)
             return
+
+        # Else it begins with a paragraph.
         self._close(depth)
         self.paragraph_depth = depth
-        self.gathers_item = True
         if self.has_ticks:
-            self._gather(text)
+            self._gather(text, is_item=True)
         else:
             self._inline(text, masked=text, number=self.line_number, is_item=True)
+        # A heading in an item is read as its text, and no line below continues it.
         if text[0] == "#" and _HEADING.match(text):
             self._close(depth)
 
@@ -571,40 +689,22 @@ class _Lines:
         if not depth and not self.is_quoted:
             self.headings.append(Heading(level, text, self.line_number))
             if self.graph:
-                self._enter_section(text, level)
-        if self.has_links and holds_link(text):
-            self._links(text, masked=mask_code(text), number=self.line_number)
+                self.sections.enter(text, level)
+        self._links(text, masked=mask_code(text), number=self.line_number)
 
-    def _enter_section(self, heading: str, level: int) -> None:
-        """Update the current sections at a heading: it ends some of them, and may begin one.
-
-        level: the level of the heading. Sections of this level and of deeper levels end.
-        """
-        self.sections = tuple(section for section in self.sections if section.level < level)
-        name = heading.casefold()
-        # Only the first section of each name counts.
-        if name in self.unmet_sections:
-            self.unmet_sections -= {name}
-            self.sections += (_Section(name, level),)
-
-    def _opens_fence(self, text: str, indent: int, relative: int, depth: int) -> bool:
-        """Begin to skip fenced code if a line opens it. Returns whether it does.
-
-        text: the line without its indentation.
-        indent: the column where `text` begins.
-        relative: the same within the line's item.
-        depth: the number of items the line is in.
-        """
-        if text[0] not in "`~":
+    def _opens_fence(self, line: _PlacedLine) -> bool:
+        """Begin to skip fenced code if a line opens it. Returns whether it does."""
+        if line.text[0] not in "`~":
             return False
-        match = _FENCE.match(text)
-        is_indented_code = relative > 3 and not depth
+        match = _FENCE.match(line.text)
+        is_indented_code = line.is_indented_as_code and not line.depth
         if match is None or is_indented_code:
             return False
-        self._close(depth)
-        # The item's margin, unless the line is indented so far that it counts from there.
-        column = indent - relative if relative < 4 else indent
-        fence = _Fence(match[1] or match[2], column, self._margin(depth))
+        self._close(line.depth)
+        margin = self._margin(line.depth)
+        # The code begins at the item's margin, unless its fence is indented far behind that.
+        column = line.column if line.is_indented_as_code else margin
+        fence = _Fence(match[1] or match[2], column, margin)
         self.take_line = partial(self._in_code, fence)
         return True
 
@@ -649,7 +749,7 @@ class _Lines:
         end = self._end_of_quote(line_index)
         lines = [first_line, *self.lines[line_index + 1 : end]]
         quoted_lines = [_QUOTED.sub("", line, count=1) for line in lines]
-        quoted_reader = _Lines("\n".join(quoted_lines), outer=self)
+        quoted_reader = _Lines("\n".join(quoted_lines), self.relations, is_quoted=True)
         quoted_reader.read(quoted_lines, self.line_number - 1)
         # A paragraph at the end of the quote goes on in the lines below it.
         ends_in_paragraph = quoted_reader.paragraph_depth != _NO_PARAGRAPH
@@ -743,10 +843,14 @@ class _Lines:
             self._inline(text_after, masked=mask_code(text_after), number=self.line_number)
         return True
 
-    def _gather(self, text: str) -> None:
-        """Keep a line of a paragraph until its last line is known. `_flush` reads them all."""
+    def _gather(self, text: str, *, is_item: bool = False) -> None:
+        """Keep a line of a paragraph until its last line is known. `_flush` reads them all.
+
+        is_item: whether the line is the first one of a list item.
+        """
         if not self.gathered_lines:
-            self.gathered_line_number = self.line_number
+            self.gathered_number = self.line_number
+            self.is_item_gathered = is_item
         self.gathered_lines.append(text)
 
     def _flush(self) -> None:
@@ -755,16 +859,16 @@ class _Lines:
             return
         raw_lines = self.gathered_lines
         self.gathered_lines = []
-        number = self.gathered_line_number
-        is_item = self.gathers_item
-        self.gathers_item = False
         text = "\n".join(raw_lines)
-        if not is_item and not holds_link(text):
+        if not self.is_item_gathered and not holds_link(text):
             return
-        masked_lines = mask_code(text).split("\n")
-        for index, (raw_line, masked) in enumerate(zip(raw_lines, masked_lines, strict=True)):
-            is_first = index == 0
-            self._inline(raw_line, masked, number + index, is_item=is_item and is_first)
+        # Only the first line can be that of an item.
+        is_item = self.is_item_gathered
+        number = self.gathered_number
+        for raw_line, masked in zip(raw_lines, mask_code(text).split("\n"), strict=True):
+            self._inline(raw_line, masked, number, is_item=is_item)
+            is_item = False
+            number += 1
 
     def _inline(self, text: str, masked: str, number: int, *, is_item: bool = False) -> None:
         """Read a line of text.
@@ -777,11 +881,12 @@ class _Lines:
             item_text = text.rstrip(" \t\r")
             if self._reads_item(item_text, masked.rstrip(" \t\r"), number):
                 return
-        if self.has_links and holds_link(masked):
-            self._links(text, masked, number)
+        self._links(text, masked, number)
 
     def _reads_item(self, text: str, masked: str, number: int) -> bool:
-        """Read an item's first line. Return whether the line's links are read too.
+        """Read an item's first line. Return True if its links need no reading any more.
+
+        A relation is kept with all links of its item, and an empty item has none.
 
         text: the line without the item's marker.
         masked: the same with its code spans replaced by NUL.
@@ -789,7 +894,7 @@ class _Lines:
         """
         if not text:
             return True
-        section = self.sections[-1].name if self.sections else ""
+        section = self.sections.current
         # A text in backticks is exact, and is on one line.
         if section in _GRAPH_SECTIONS and text[0] != "`":
             text, masked = self._with_further_lines(text, masked, number)
@@ -817,7 +922,7 @@ class _Lines:
         relation = read_relation(text, number)
         if relation is None:
             return False
-        self._add_relation_item(relation, text, masked)
+        self.relations.add_item(relation, text, masked)
         return True
 
     def _read_observation_item(self, text: str, masked: str, number: int) -> None:
@@ -846,34 +951,6 @@ class _Lines:
         if item is not None:
             self.observations.append(item)
 
-    def _add_relation_item(self, relation: Relation, text: str, masked: str) -> None:
-        """Keep the relation of an item, and the links in its context.
-
-        It replaces an equal relation that a link in running text made, but not one of an item.
-
-        relation: the relation that the item makes.
-        text: the text of the item.
-        masked: the text with its code spans replaced by NUL.
-        """
-        if self.places is not None:
-            for link in each_written_link(text, masked):
-                self.places.append(LinkPlace(relation.line, link))
-        key = relation_key(relation.type, relation.target, relation.project, relation.rest)
-        equal_relation = self.relations.get(key)
-        is_new = equal_relation is None or not equal_relation.is_item
-        # Only a name in backticks may be empty.
-        has_target = relation.target or "`" in text
-        if is_new and has_target:
-            # Taken out first, so that the relation comes at the place of this line.
-            self.relations.pop(key, None)
-            self.relations[key] = relation
-        if relation.context and holds_link(relation.context):
-            # The places of the whole item's links were added above.
-            places = self.places
-            self.places = None
-            self._links(relation.context, masked=relation.context, number=relation.line)
-            self.places = places
-
     def _with_further_lines(self, text: str, masked: str, number: int) -> tuple[str, str]:
         """Return an item's text and its masked form with the further lines of the item.
 
@@ -899,23 +976,13 @@ class _Lines:
         return text, mask_code(text)
 
     def _links(self, text: str, masked: str, number: int) -> None:
-        """Keep each link of a line as a relation of type `embeds` or `links_to`.
+        """Keep the links of a line as relations.
 
-        text: the line.
-        masked: the line with its code spans replaced by NUL. A line without code is its own mask.
+        masked: the line with its code spans replaced by NUL.
         number: the number of the line in the file.
         """
-        for link in each_written_link(text, masked):
-            if self.places is not None:
-                self.places.append(LinkPlace(number, link))
-            kind = EMBEDS if link.is_embed else LINKS_TO
-            key = relation_key(kind, link.target, link.project, link.rest)
-            if key not in self.relations:
-                if len(self.relations) >= MOST and self.is_bounded:
-                    return
-                self.relations[key] = Relation(
-                    kind, link.target, project=link.project, line=number, rest=link.rest
-                )
+        if self.has_links and holds_link(masked):
+            self.relations.add_links(text, masked, number)
 
 
 def _ends_text(line: str) -> bool:
@@ -1002,8 +1069,8 @@ def _code_spans(text: str) -> dict[int, int]:
     if "`" not in text:
         return {}
     runs = [match.span() for match in re.finditer(r"`+", text)]
-    # By the length of a run: the starts of the runs that are still ahead, the next one last, so
-    # that it can be taken off by `pop`.
+    # Length of a run → the starts of such runs from here on, the next one last. So `pop` takes off
+    # those that are behind us, and no run is looked at twice.
     starts_ahead = defaultdict[int, list[int]](list)
     for start, end in reversed(runs):
         starts_ahead[end - start].append(start)
@@ -1019,7 +1086,6 @@ def _code_spans(text: str) -> dict[int, int]:
             start += 1
         length = end - start
         closing_starts = starts_ahead[length]
-        # Take off this run and those that are behind us.
         while closing_starts and closing_starts[-1] < end:
             closing_starts.pop()
         if length and closing_starts:

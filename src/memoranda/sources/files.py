@@ -673,25 +673,28 @@ class ThreadLock:
             if not acquires(turn, _TURN_SECONDS):
                 raise Busy(f"another call of this process ({os.getpid()})")
         except BaseException:
+            # An interrupt may come here as well
             with self._counting:
-                is_waiting = place_in_queue in self._queue
-                if is_waiting:
+                if place_in_queue in self._queue:
                     self._queue.remove(place_in_queue)
-            if not is_waiting:
-                # The lock was passed on to this thread at the last moment, so leave it
-                self._depth = 1
-                self.__exit__()
+                else:
+                    # The lock was passed on to this thread at the last moment
+                    self._pass_on()
             raise
 
     def __exit__(self, *_: object) -> None:
         self._depth -= 1
         if not self._depth:
             with self._counting:
-                self.turns += 1
-                self._owner = 0
-                if self._queue:
-                    self._owner, turn = self._queue.popleft()
-                    turn.release()
+                self._pass_on()
+
+    def _pass_on(self) -> None:
+        """Give the lock to the thread that has waited longest. `_counting` must be held."""
+        self.turns += 1
+        self._owner = 0
+        if self._queue:
+            self._owner, turn = self._queue.popleft()
+            turn.release()
 
     def take_if_free(self) -> bool:
         """Enter if no thread holds the lock, without waiting. Returns whether it entered."""

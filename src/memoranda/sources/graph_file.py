@@ -80,6 +80,24 @@ class EntityLine(NamedTuple):
     lowered: str
 
 
+class _FormerOrders:
+    """The `order` of entities that are parsed again, so that each gets back the one it had."""
+
+    def __init__(self, entities: Iterable[EntityLine] = ()):
+        # name -> the orders of its entities, the first one first
+        self._by_name: dict[str, list[int]] = {}
+        for entity in entities:
+            self._by_name.setdefault(entity.name, []).append(entity.order)
+
+    def take(self, name: str) -> int | None:
+        """Return the order of an entity, each one once. Of twins, the first gets the first order.
+
+        None for an entity that is new.
+        """
+        orders = self._by_name.get(name)
+        return orders.pop(0) if orders else None
+
+
 class LineEdit:
     """The edits that one call makes to the lines of a graph file.
 
@@ -347,17 +365,15 @@ class GraphFileSource:
             the whole file is parsed, and entities that are still there keep their `order`.
         """
         self.lines = lines
-        # name -> the orders of its entities so far, which they keep
-        orders: dict[str, list[int]] = {}
+        former_orders = _FormerOrders()
         highest_order = self._last_order
         is_whole_file = first == 0
         if is_whole_file:
-            for entity in self.entities.values():
-                orders.setdefault(entity.name, []).append(entity.order)
+            former_orders = _FormerOrders(self.entities.values())
             self._forget()
             self._last_order = 0
         for number in range(first, len(lines)):
-            self._parse(number, orders)
+            self._parse(number, former_orders)
         # An entity that comes later must not get the order of one that is gone
         self._last_order = max(highest_order, self._last_order)
         self.changes += 1
@@ -365,11 +381,10 @@ class GraphFileSource:
             for text in self.warnings():
                 _log.warning("%s", text)
 
-    def _parse(self, number: int, orders: dict[str, list[int]]) -> None:
+    def _parse(self, number: int, former_orders: _FormerOrders) -> None:
         """Parse line `number`: add its entity or relation, or the reason why the line is ignored.
 
-        orders: name -> the orders that its entities had before, the first one first. The order that
-            the entity of the line gets is removed.
+        former_orders: the orders that entities keep.
         """
         self.bad.pop(number, None)
         try:
@@ -387,18 +402,16 @@ class GraphFileSource:
                 self.ends.setdefault(name, {})[number] = None
             self._touched.add(graph_object.source)
         elif graph_object is not None:
-            self._add_entity(number, graph_object, orders)
+            self._add_entity(number, graph_object, former_orders)
 
-    def _add_entity(self, number: int, entity: Entity, orders: dict[str, list[int]]) -> None:
+    def _add_entity(self, number: int, entity: Entity, former_orders: _FormerOrders) -> None:
         """Add the entity of line `number`, or replace it. Its order stays if it had one before.
 
-        orders: name -> the orders that its entities had before, the first one first. The order that
-            this entity gets is removed.
+        former_orders: the orders that entities keep.
         """
         next_order = self._last_order + 1
-        orders_of_name = orders.get(entity.name)
-        # Of twins, the first in the file gets the first order
-        order = orders_of_name.pop(0) if orders_of_name else next_order
+        former_order = former_orders.take(entity.name)
+        order = next_order if former_order is None else former_order
         is_new_line = number not in self.entities
         if is_new_line:
             # Entities of later lines have greater orders, even if the lines changed places
@@ -589,7 +602,7 @@ class GraphFileSource:
         first_added = len(lines) - len(edit.added)
         for number in range(first_added, len(lines)):
             # A new entity has no earlier order to keep
-            self._parse(number, orders={})
+            self._parse(number, _FormerOrders())
 
     def _follow_line(self, number: int, line: bytes) -> None:
         """Take up the new text of a line. An empty text removes the line's entity or relation."""
@@ -601,10 +614,8 @@ class GraphFileSource:
         if is_removed:
             return
         # An entity that is only edited keeps its order
-        orders: dict[str, list[int]] = {}
-        if entity_before is not None:
-            orders[entity_before.name] = [entity_before.order]
-        self._parse(number, orders)
+        edited_entities = [entity_before] if entity_before is not None else []
+        self._parse(number, _FormerOrders(edited_entities))
 
     def path(self, name: str, twin: int = 0) -> str:
         """Return a path for an entity as if it were a note. It stays the same while the object

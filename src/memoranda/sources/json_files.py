@@ -226,7 +226,7 @@ class JsonFile:
             place=self._file.target,
             numbers=numbers,
             old=[history_line(rows[number]) for number in numbers],
-            # These rows are removed
+            # A removed row has no new line
             new=[b""] * len(numbers),
             added=[history_line(row) for row in edit.new_rows],
             write=Replacement(self._file, self._open_fd, text),

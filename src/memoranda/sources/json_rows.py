@@ -117,11 +117,15 @@ class RowUndo:
         if not has_all_added:
             return None
         removed_rows = [(number, json.loads(old)) for number, old, _ in kept_lines.replaced]
+        # The history has no value of a row that had a time to live, so such a row cannot return.
         rows_to_insert = [(number, row) for number, row in removed_rows if not _is_passing(row)]
-        # The change replaced a row whose value is not kept, so the old value cannot return
-        is_old_value_lost = bool(kept_lines.added) and len(rows_to_insert) < len(removed_rows)
-        has_nothing_to_do = not rows_to_insert and not edit.removed
-        if is_old_value_lost or has_nothing_to_do:
+        lacks_values = len(rows_to_insert) < len(removed_rows)
+        has_added = bool(kept_lines.added)
+        if lacks_values and has_added:
+            # The new row would go without the old one in its place.
+            raise NotKept(PASSING)
+        if not rows_to_insert and not edit.removed:
+            # Nothing of the change can be taken back.
             raise NotKept(PASSING)
         if any(self._is_taken(row, edit.removed) for _, row in rows_to_insert):
             return None

@@ -17,25 +17,46 @@ def walk(
     top_down: whether a folder comes before its contents. Then the caller may remove names from the
         list of folders, and these are not walked.
     """
-    # (folder, whether its contents have been yielded already)
-    waiting = [(os.fspath(root), False)]
+    if top_down:
+        return _walk_down(os.fspath(root))
+    return _walk_up(os.fspath(root))
+
+
+def _walk_down(root: str) -> Iterator[tuple[str, list[str], list[str]]]:
+    """Yield each folder before its contents."""
+    waiting = [root]
     while waiting:
-        folder, is_walked = waiting.pop()
-        # A link to a folder is listed with the folders, but not followed.
-        if folder != os.fspath(root) and os.path.islink(folder):
-            continue
+        folder = waiting.pop()
         names = _names_in(folder)
         if names is None:
             continue
         folders, files = names
-        if top_down or is_walked:
+        yield folder, folders, files
+        waiting += _to_walk(folder, folders)
+
+
+def _walk_up(root: str) -> Iterator[tuple[str, list[str], list[str]]]:
+    """Yield each folder after its contents."""
+    # (folder, whether its contents have been yielded already). The last one is taken first.
+    waiting = [(root, False)]
+    while waiting:
+        folder, is_walked = waiting.pop()
+        # Listed a second time before it is yielded, since the caller may have removed contents.
+        names = _names_in(folder)
+        if names is None:
+            continue
+        folders, files = names
+        if is_walked:
             yield folder, folders, files
-        if top_down:
-            waiting += [(os.path.join(folder, name), False) for name in reversed(folders)]
-        # The last one is taken first: the folders in this one, and then this one again.
-        elif not is_walked:
-            waiting.append((folder, True))
-            waiting += [(os.path.join(folder, name), False) for name in reversed(folders)]
+            continue
+        waiting.append((folder, True))
+        waiting += [(inner, False) for inner in _to_walk(folder, folders)]
+
+
+def _to_walk(folder: str, names: list[str]) -> list[str]:
+    """Return the paths of the folders in a folder, the last first, without links to folders."""
+    paths = [os.path.join(folder, name) for name in reversed(names)]
+    return [path for path in paths if not os.path.islink(path)]
 
 
 def _names_in(folder: str) -> tuple[list[str], list[str]] | None:

@@ -187,7 +187,7 @@ class Rules:
 
         Raises OSError if the file cannot be read, and ValueError if a rule in it is not valid.
         """
-        from memoranda.text.orders import Orders, combination
+        from memoranda.text.orders import Orders, parse_combination
 
         own_rules = parse(file.read_text(encoding="utf-8-sig"))
         for rule in own_rules.values():
@@ -199,7 +199,7 @@ class Rules:
                         f"rule {rule.id}: {key} is no regular expression: {error}"
                     ) from None
             # This raises ValueError for a part that does not exist
-            Orders([combination(rule.id, line) for line in rule.parts], likeness={})
+            Orders([parse_combination(rule.id, line) for line in rule.parts], likeness={})
         return Rules(self._rules | own_rules)
 
     @remembered
@@ -270,13 +270,13 @@ class Rules:
 
     def _order_rules(self) -> Orders:
         """Return the search for sentences that meet the combinations of suspicious rules."""
-        from memoranda.text.orders import Orders, combination
+        from memoranda.text.orders import Orders, parse_combination
 
         if self._orders is None:
             combinations = []
             likeness = {}
             for rule in self._by_kind[SUSPICIOUS]:
-                combinations += [combination(rule.id, line) for line in rule.parts]
+                combinations += [parse_combination(rule.id, line) for line in rule.parts]
                 if rule.likeness is not None:
                     likeness[rule.id] = rule.likeness
             self._orders = Orders(combinations, likeness)

@@ -12,8 +12,8 @@ in a window is its score.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import cache, reduce
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cache, cached_property, reduce
 from itertools import chain
 from math import inf
 from operator import or_
@@ -123,6 +123,53 @@ class _KnownRoles(dict[str, int]):
         return bits
 
 
+class _RunEntries:
+    """The Chinese and Japanese entries of roles.txt, found anywhere in a run of such letters."""
+
+    def __init__(self) -> None:
+        # Language -> entry -> its roles, as bits
+        self._roles: dict[str, dict[str, int]] = {"zh": {}, "ja": {}}
+
+    def add(self, language: str, entry: str, role: int) -> None:
+        """Add an entry of a role. The role is given as its bit."""
+        roles = self._roles[language]
+        roles[entry] = roles.get(entry, 0) | role
+
+    @cached_property
+    def _lengths(self) -> dict[str, list[int]]:
+        """The lengths of the entries by their first letter, the longest first."""
+        lengths: dict[str, list[int]] = {}
+        for entry in sorted(self._roles["zh"] | self._roles["ja"], key=len, reverse=True):
+            lengths_of_letter = lengths.setdefault(entry[0], [])
+            if len(entry) not in lengths_of_letter:
+                lengths_of_letter.append(len(entry))
+        return lengths
+
+    @cached_property
+    def _first_letter(self) -> re.Pattern[str]:
+        """Matches a letter with which an entry may begin."""
+        return re.compile(f"[{''.join(map(re.escape, self._lengths))}]")
+
+    def roles_in(self, run: str) -> Iterator[tuple[int, int]]:
+        """Yield (position, roles as bits) of each entry in a run of letters.
+
+        Of entries that begin at the same letter only the longest counts. The next entry may begin
+        with its last letter.
+        """
+        roles = self._roles["ja" if _KANA.search(run) else "zh"]
+        next_start = 0
+        for match in self._first_letter.finditer(run):
+            start = match.start()
+            if start < next_start:
+                continue
+            for length in self._lengths[run[start]]:
+                bits = roles.get(run[start : start + length])
+                if bits:
+                    yield start, bits
+                    next_start = start + length - 1
+                    break
+
+
 class Roles:
     """The words of roles.txt.
 
@@ -134,8 +181,12 @@ class Roles:
         # Words, and beginnings of words -> their roles in all languages, as `_bits` returns them
         self._exact: dict[str, int] = {}
         self._stems: dict[str, int] = {}
-        # Language -> part of a run -> its roles
-        self._runs: dict[str, dict[str, int]] = {"zh": {}, "ja": {}}
+        # The lengths of stems by their first characters, so that only beginnings of these lengths
+        # are looked up
+        self._stem_lengths: dict[str, set[int]] = {}
+        # By these characters very many words are sorted out that begin as no stem does
+        self._beginnings: set[str] = set()
+        self._runs = _RunEntries()
         # The entries of several words by their first words. Few are ever looked up, and only those
         # become phrases (`_phrases`).
         self._longer_entries: dict[str, list[tuple[str, str, int]]] = {}
@@ -143,28 +194,17 @@ class Roles:
         # Caches of words that were looked up: what they are, and their roles in any language
         self._known: dict[str, _Word] = {}
         self._roles_of = _KnownRoles(self._roles_in_any_language)
+        self._read(text)
+        self._negations = sum(1 << self.names.index(name) for name in _NEGATIONS)
+
+    def _read(self, text: str) -> None:
+        """Read roles.txt, whose lines are `[role]` and `language: entries`."""
         for line in text.splitlines():
             if line.startswith("["):
                 self.names.append(line.strip("[]"))
             elif line and line[0] != "#":
                 language, _, entries = line.partition(": ")
                 self._add(language, entries.split())
-
-        # The lengths of stems by their first characters, and of runs by their first character, so
-        # that only beginnings of these lengths are looked up.
-        self._stem_lengths: dict[str, set[int]] = {}
-        for stem in self._stems:
-            self._stem_lengths.setdefault(stem[:_SHORTEST_STEM], set()).add(len(stem))
-        self._run_lengths: dict[str, list[int]] = {}
-        longest_first = sorted(self._runs["zh"] | self._runs["ja"], key=len, reverse=True)
-        for run in longest_first:
-            lengths = self._run_lengths.setdefault(run[0], [])
-            if len(run) not in lengths:
-                lengths.append(len(run))
-        # By these characters very many words are sorted out that begin as no stem does.
-        self._beginnings = {stem[:_BEGINNING] for stem in self._stems}
-        self._run_starts = re.compile(f"[{''.join(map(re.escape, self._run_lengths))}]")
-        self._negations = sum(1 << self.names.index(name) for name in _NEGATIONS)
 
     def _add(self, language: str, entries: list[str]) -> None:
         """Add the entries of the last role in one language.
@@ -173,26 +213,26 @@ class Roles:
         Japanese entries are parts of runs.
         """
         role = 1 << (len(self.names) - 1)
-        # Each language has runs of its own. Words of all others are in one table, so each language
-        # has bits of its own there.
-        if language in self._runs:
-            runs = self._runs[language]
+        if language not in _SHIFTS:
             for entry in entries:
-                runs[entry] = runs.get(entry, 0) | role
+                self._runs.add(language, entry, role)
             return
+        # The words of all other languages are in one table, with bits for each language.
         bits = role << _SHIFTS[language]
-        exact = self._exact
         for entry in entries:
-            if entry.isalnum():
-                exact[entry] = exact.get(entry, 0) | bits
-            elif "_" in entry:
+            if "_" in entry:
                 first = entry.partition("_")[0]
                 self._longer_entries.setdefault(first, []).append((entry, language, role))
             elif entry[-1] == "*":
-                stem = entry[:-1]
-                self._stems[stem] = self._stems.get(stem, 0) | bits
+                self._add_stem(entry[:-1], bits)
             else:
-                exact[entry] = exact.get(entry, 0) | bits
+                self._exact[entry] = self._exact.get(entry, 0) | bits
+
+    def _add_stem(self, stem: str, bits: int) -> None:
+        """Add a beginning of words."""
+        self._stems[stem] = self._stems.get(stem, 0) | bits
+        self._stem_lengths.setdefault(stem[:_SHORTEST_STEM], set()).add(len(stem))
+        self._beginnings.add(stem[:_BEGINNING])
 
     def windows(self, sentences: Sequence[Sequence[str]]) -> Iterator[Window]:
         """Yield the windows of a text. No window is a part of another one.
@@ -260,8 +300,8 @@ class Roles:
         """
         roles = 0
         negated = 0
-        # The number of the last negation. At first it is too far away to negate anything.
-        negation = -_NEGATED - 1
+        # The number of the last word that the last negation negates
+        negated_until = -1
         for number, word in enumerate(words):
             bits = word.roles[language]
             if sentence[number] in self._longer_entries:
@@ -270,10 +310,10 @@ class Roles:
                 continue
             roles |= bits
             negated |= word.negated
-            if number - negation <= _NEGATED:
+            if number <= negated_until:
                 negated |= bits
             if bits & self._negations:
-                negation = number
+                negated_until = number + _NEGATED
         return WindowRoles(roles, negated)
 
     def _of_phrases(self, sentence: Sequence[str], number: int, language: int) -> int:
@@ -317,7 +357,7 @@ class Roles:
     def _look_up(self, word: str) -> _Word:
         """Find the roles of a word, without those kept by `word`."""
         if not word.isascii() and _IDEOGRAPHS.search(word):
-            return self._run(word)
+            return self._word_of_run(word)
         bits = self._bits(word)
         if not bits:
             return _OF_NO_ROLE
@@ -370,31 +410,19 @@ class Roles:
             bits |= self._stems.get(word[:length], 0)
         return bits
 
-    def _run(self, run: str) -> _Word:
-        """Return the roles of the entries in a run of Chinese or Japanese letters.
-
-        Of entries that begin at the same letter only the longest counts.
-        """
-        entries = self._runs["ja" if _KANA.search(run) else "zh"]
+    def _word_of_run(self, run: str) -> _Word:
+        """Return the roles of the entries in a run of Chinese or Japanese letters."""
         roles = 0
         negated = 0
-        # The place of the last negation. At first it is too far away to negate anything.
-        negation = -_NEGATED * _LETTERS_OF_A_WORD - 1
-        next_start = 0
-        for match in self._run_starts.finditer(run):
-            start = match.start()
-            if start < next_start:
-                continue
-            for length in self._run_lengths[run[start]]:
-                bits = entries.get(run[start : start + length])
-                if bits:
-                    roles |= bits
-                    if start - negation <= _NEGATED * _LETTERS_OF_A_WORD:
-                        negated |= bits
-                    if bits & self._negations:
-                        negation = start
-                    next_start = start + length - 1
-                    break
+        # The position of the last letter that the last negation negates
+        negated_until = -1
+        for position, bits in self._runs.roles_in(run):
+            roles |= bits
+            if position <= negated_until:
+                negated |= bits
+            if bits & self._negations:
+                negated_until = position + _NEGATED * _LETTERS_OF_A_WORD
+        # A run belongs to no Latin language, so its roles count in each of them.
         return _Word((roles,) * len(_LATIN), negated, 0)
 
 
@@ -483,72 +511,82 @@ class Likeness:
     """
 
     def __init__(self, names: Sequence[str], text: str):
-        self._base = 0.0
-        self._roles = [0.0] * len(names)
-        self._negated = [0.0] * len(names)
-        self._pairs: list[list[tuple[int, float]]] = [[] for _ in names]
-        # The roles with which each role has a pair
-        self._beside = [0] * len(names)
-        self._maybe_base = 0.0
-        maybe = [0.0] * len(names)
+        self._base_weight = 0.0
+        # By the place of a role in `names`
+        self._role_weights = [0.0] * len(names)
+        self._negated_weights = [0.0] * len(names)
+        # (bit of the other role, weight) of each pair of a role, and the bits of all its pairs
+        self._pairs_of_role: list[list[tuple[int, float]]] = [[] for _ in names]
+        self._pair_bits = [0] * len(names)
+        # The weights of `may_be_like`
+        self._rough_base = 0.0
+        self._rough_weights = [0.0] * len(names)
         place_of = {name: place for place, name in enumerate(names)}
         for line in text.splitlines():
-            if not line or line[0] == "#":
-                continue
-            number, *feature = line.split()
-            weight = float(number)
-            match feature:
-                case []:
-                    self._base = weight
-                case ["maybe"]:
-                    self._maybe_base = weight
-                case ["maybe", name]:
-                    maybe[place_of[name]] = weight
-                case ["not", name]:
-                    self._negated[place_of[name]] = weight
-                case [name, "+", other_name]:
-                    other_bit = 1 << place_of[other_name]
-                    self._pairs[place_of[name]].append((other_bit, weight))
-                    self._beside[place_of[name]] |= other_bit
-                case [name]:
-                    self._roles[place_of[name]] = weight
-                case _:
-                    raise ValueError(f"role-weights.txt: {line!r} is no weight of a feature")
+            if line and line[0] != "#":
+                number, *feature = line.split()
+                self._set_weight(float(number), feature, place_of)
         # A table of sums for each group of roles, so that a few look-ups replace many additions.
-        self._maybe = [
-            _Sums(maybe[begin : begin + _CHUNK_BITS]) for begin in range(0, len(names), _CHUNK_BITS)
+        self._rough_sums = [
+            _Sums(self._rough_weights[begin : begin + _CHUNK_BITS])
+            for begin in range(0, len(names), _CHUNK_BITS)
         ]
+
+    def _set_weight(self, weight: float, feature: list[str], place_of: Mapping[str, int]) -> None:
+        """Set the weight of one line of the table.
+
+        feature: the words of the line behind the weight.
+        place_of: the place of each role by its name.
+        """
+        match feature:
+            case []:
+                self._base_weight = weight
+            case ["maybe"]:
+                self._rough_base = weight
+            case ["maybe", name]:
+                self._rough_weights[place_of[name]] = weight
+            case ["not", name]:
+                self._negated_weights[place_of[name]] = weight
+            case [name, "+", other_name]:
+                other_bit = 1 << place_of[other_name]
+                self._pairs_of_role[place_of[name]].append((other_bit, weight))
+                self._pair_bits[place_of[name]] |= other_bit
+            case [name]:
+                self._role_weights[place_of[name]] = weight
+            case _:
+                text = " ".join(feature)
+                raise ValueError(f"role-weights.txt: `{text}` is no feature that has a weight")
 
     def may_be_like(self, roles_of_words: int) -> bool:
         """Whether a text is worth scoring, by the roles that its words may have."""
-        score = self._maybe_base
+        score = self._rough_base
         rest = roles_of_words
-        for sums in self._maybe:
+        for sums in self._rough_sums:
             score += sums[rest & _CHUNK]
             rest >>= _CHUNK_BITS
         return score >= 0
 
     def score(self, window: WindowRoles) -> float:
         """Return the score of a window: the larger it is, the more like a planted order."""
-        score = self._base
-        roles_here = window.roles
-        rest = roles_here
-        while rest:
-            # Take the lowest bit out of the rest. `place` is the number of its role.
-            bit = rest & -rest
-            rest ^= bit
-            place = bit.bit_length() - 1
-            score += self._roles[place]
-            if roles_here & self._beside[place]:
-                for other, weight in self._pairs[place]:
-                    if roles_here & other:
+        score = self._base_weight
+        for place in _places(window.roles):
+            score += self._role_weights[place]
+            # For most roles, none that it has a pair with is here
+            if window.roles & self._pair_bits[place]:
+                for other_bit, weight in self._pairs_of_role[place]:
+                    if window.roles & other_bit:
                         score += weight
-        rest = window.negated
-        while rest:
-            bit = rest & -rest
-            rest ^= bit
-            score += self._negated[bit.bit_length() - 1]
+        for place in _places(window.negated):
+            score += self._negated_weights[place]
         return score
+
+
+def _places(bits: int) -> Iterator[int]:
+    """Yield the place of each bit that is set, the lowest first: `0b1010` → 1, 3."""
+    while bits:
+        lowest = bits & -bits
+        yield lowest.bit_length() - 1
+        bits ^= lowest
 
 
 class _Sums(dict[int, float]):

@@ -6,7 +6,8 @@ or several, `get_rid_of`; `*` at its end allows any ending. A combination is a l
 gate.rules, such as `drop + earlier|every + orders`. A sentence meets it if words of all these parts
 are near each other in it, in any order.
 
-Each part has a bit in a number. So one look at the bits of its words is enough to pass over most
+Each part has a bit in a number, such as 0b001 for `drop`, 0b010 for `earlier` and 0b100 for `orders`.
+So one look at the bits of its words, here 0b101 for "Ignore the rules", is enough to pass over most
 sentences.
 """
 
@@ -253,7 +254,7 @@ class Combination:
     within: float
 
 
-def combination(rule: str, line: str) -> Combination:
+def parse_combination(rule: str, line: str) -> Combination:
     """Read a line of `parts:` in gate.rules: `drop + earlier|every + orders - report < 12`.
 
     This asks for words of `drop`, of `earlier` or `every`, and of `orders`, among 12 words and
@@ -755,19 +756,19 @@ def vocabulary() -> Vocabulary:
 class _Need(NamedTuple):
     """The parts, as bits, that a sentence must have for a combination to be tried on it.
 
-    line: the combination.
+    combination: the combination with these needs.
     first: the alternatives of its first term: the bits of a part, or of both parts of a pair.
     any_of: for each term without pairs, the bits of its parts. The sentence needs one of them.
     with_pairs: for each term with pairs, its alternatives. The sentence needs all bits of one.
     """
 
-    line: Combination
+    combination: Combination
     first: tuple[int, ...]
     any_of: tuple[int, ...]
     with_pairs: tuple[tuple[int, ...], ...]
 
     def is_met(self, mask: int) -> bool:
-        """Whether a sentence whose parts are the bits of `mask` has all that the line needs."""
+        """Whether a sentence whose parts are the bits of `mask` has all that the combination needs."""
         for parts in self.any_of:
             if not mask & parts:
                 return False
@@ -791,7 +792,7 @@ class Orders:
         """
         self._combinations = combinations
         self._likeness = likeness
-        rules_with_combinations = {line.rule for line in combinations}
+        rules_with_combinations = {combination.rule for combination in combinations}
         self._by_score_alone = {
             rule: least for rule, least in likeness.items() if rule not in rules_with_combinations
         }
@@ -802,8 +803,8 @@ class Orders:
         # The bit of a part -> what the combinations need whose first term has this part. The first
         # term is the one that texts have least. Of a pair, the part with the higher bit is taken.
         self._by_first_part: dict[int, list[_Need]] = {}
-        for line in combinations:
-            need = self._need(line)
+        for combination in combinations:
+            need = self._need(combination)
             for parts in need.first:
                 first_part = 1 << (parts.bit_length() - 1)
                 self._by_first_part.setdefault(first_part, []).append(need)
@@ -815,7 +816,7 @@ class Orders:
         """Send the combinations to another process, and none of the caches."""
         return Orders, (self._combinations, self._likeness)
 
-    def _need(self, line: Combination) -> _Need:
+    def _need(self, combination: Combination) -> _Need:
         """Return the parts that a sentence must have to meet a combination.
 
         Raises ValueError if the combination names a part that does not exist.
@@ -824,12 +825,12 @@ class Orders:
         any_of: list[int] = []
         with_pairs: list[tuple[int, ...]] = []
         first: tuple[int, ...] = ()
-        for term in line.terms:
+        for term in combination.terms:
             # The alternatives of the term: one part, or both parts of a pair.
             alternatives = [(part,) for part in term.parts] + list(term.pairs)
             unknown_parts = [part for part in chain.from_iterable(alternatives) if part not in bits]
             if unknown_parts:
-                raise ValueError(f"rule {line.rule}: no part is called {unknown_parts[0]}")
+                raise ValueError(f"rule {combination.rule}: no part is called {unknown_parts[0]}")
             # Sets, since two names may have the same bit, such as `pay` and `pay!`.
             masks = tuple(sum({bits[part] for part in parts}) for parts in alternatives)
             first = first or masks
@@ -837,20 +838,20 @@ class Orders:
                 with_pairs.append(masks)
             else:
                 any_of.append(sum(set(masks)))
-        return _Need(line, first, tuple(any_of), tuple(with_pairs))
+        return _Need(combination, first, tuple(any_of), tuple(with_pairs))
 
     def _find_candidates(self, mask: int) -> tuple[Combination, ...]:
         """Return the combinations that a sentence may meet whose parts are the bits of `mask`."""
-        lines: dict[Combination, None] = {}
+        combinations: dict[Combination, None] = {}
         parts_to_try = mask & self._first_parts
         while parts_to_try:
-            # Take the lowest bit
+            # Take the lowest bit: `0b1100 & -0b1100` is `0b0100`.
             first_part = parts_to_try & -parts_to_try
             parts_to_try ^= first_part
             for need in self._by_first_part[first_part]:
                 if need.is_met(mask):
-                    lines[need.line] = None
-        return tuple(lines)
+                    combinations[need.combination] = None
+        return tuple(combinations)
 
     def rules(self, clear: str) -> dict[str, None]:
         """Return the names of the rules that match a text, or a text that is encoded in it.
@@ -892,13 +893,15 @@ class Orders:
         for sentence, words in text.sentences():
             if first_words.isdisjoint(words):
                 continue
-            lines = self._lines_for(words, bits_of)
-            if not lines:
+            combinations = self._combinations_for(words, bits_of)
+            if not combinations:
                 continue
             for begin in range(0, len(sentence), _LONGEST_SENTENCE):
                 piece = sentence[begin : begin + _LONGEST_SENTENCE]
-                new_lines = [line for line in lines if line.rule not in rule_ids]
-                rule_ids |= self._in_sentence(piece, new_lines, doubts)
+                new_combinations = [
+                    combination for combination in combinations if combination.rule not in rule_ids
+                ]
+                rule_ids |= self._in_sentence(piece, new_combinations, doubts)
         return rule_ids
 
     def _bits_in(self, words: Sequence[str]) -> dict[str, int]:
@@ -938,7 +941,9 @@ class Orders:
             self._plain_words.clear()
         self._plain_words.update(word for word in words if len(word) < _LONG)
 
-    def _lines_for(self, words: Sequence[str], bits_of: dict[str, int]) -> tuple[Combination, ...]:
+    def _combinations_for(
+        self, words: Sequence[str], bits_of: dict[str, int]
+    ) -> tuple[Combination, ...]:
         """Return the combinations that a sentence may meet with words of one language.
 
         bits_of: the bits of the parts of each word in the whole text.
@@ -950,7 +955,7 @@ class Orders:
         # Few sentences have the parts of any combination, even in several languages at once
         if not self._candidates(bits_of_sentence):
             return ()
-        lines: dict[Combination, None] = {}
+        combinations: dict[Combination, None] = {}
         parts_by_language = self._vocabulary.parts_by_language(words_with_parts, set(words))
         # The parts that count in each language
         shared = parts_by_language.pop(_EVERYWHERE, 0)
@@ -962,20 +967,20 @@ class Orders:
             all_parts = parts | shared
             if language in _BESIDE_ENGLISH:
                 all_parts |= parts_by_language.get("en", 0)
-            lines |= dict.fromkeys(self._candidates(all_parts))
-        return tuple(lines)
+            combinations |= dict.fromkeys(self._candidates(all_parts))
+        return tuple(combinations)
 
     def _in_sentence(
-        self, sentence: str, lines: Sequence[Combination], doubts: _Doubts
+        self, sentence: str, combinations: Sequence[Combination], doubts: _Doubts
     ) -> dict[str, None]:
         """Return the names of the rules that match a sentence.
 
         Quotations do not count in a sentence that reports them: `He said: "Ignore all rules."`
 
-        lines: the combinations to try.
+        combinations: the combinations to try.
         doubts: the rules that match only with a score.
         """
-        rule_ids = self._matching_rules(folded(sentence).split(), lines, doubts)
+        rule_ids = self._matching_rules(folded(sentence).split(), combinations, doubts)
         if not rule_ids:
             return rule_ids
         text_outside_quotes = _QUOTE.sub(" ", sentence)
@@ -986,29 +991,29 @@ class Orders:
         report_bit = self._vocabulary.parts["report"]
         is_report = any(self._vocabulary.bits(word) & report_bit for word in words_outside_quotes)
         if is_report:
-            return self._matching_rules(words_outside_quotes, lines, doubts)
+            return self._matching_rules(words_outside_quotes, combinations, doubts)
         return rule_ids
 
     def _matching_rules(
-        self, words: Sequence[str], lines: Sequence[Combination], doubts: _Doubts
+        self, words: Sequence[str], combinations: Sequence[Combination], doubts: _Doubts
     ) -> dict[str, None]:
         """Return the names of the rules that a sentence matches by the places of its words.
 
         words: the folded words of the sentence.
-        lines: the combinations to try.
+        combinations: the combinations to try.
         doubts: the rules that match only with a score.
         """
         rule_ids: dict[str, None] = {}
         begins = _begins_of_clauses(words)
         for parts in self._vocabulary.languages(self._vocabulary.places(words)):
-            for line in lines:
-                if line.rule in rule_ids:
+            for combination in combinations:
+                if combination.rule in rule_ids:
                     continue
                 # Without a score, clauses do not matter: the sentence is one clause
-                clause_begins = begins if doubts.concern(line.rule) else [0.0]
-                for places in _matches(line, parts, clause_begins):
-                    if doubts.are_dispelled(line.rule, words, places):
-                        rule_ids[line.rule] = None
+                clause_begins = begins if doubts.concern(combination.rule) else [0.0]
+                for places in _matches(combination, parts, clause_begins):
+                    if doubts.are_dispelled(combination.rule, words, places):
+                        rule_ids[combination.rule] = None
                         break
         return rule_ids
 
@@ -1275,7 +1280,7 @@ def _begins_of_clauses(words: Sequence[str]) -> list[float]:
 
 
 def _matches(
-    line: Combination, parts: dict[str, list[float]], begins: Sequence[float]
+    combination: Combination, parts: dict[str, list[float]], begins: Sequence[float]
 ) -> Iterator[list[float]]:
     """Yield each match of a combination in a sentence, as the places of its terms in order.
 
@@ -1284,15 +1289,15 @@ def _matches(
     """
     # Each place with the index of the term that it meets
     places: list[tuple[float, int]] = []
-    for number, term in enumerate(line.terms):
+    for number, term in enumerate(combination.terms):
         term_places = _places_of(term.parts, parts)
         for leader, follower in term.pairs:
             term_places += _places_close_after(parts.get(leader, ()), parts.get(follower, ()))
         if not term_places:
             return
         places += [(place, number) for place in term_places]
-    unwanted_places = sorted(_places_of(line.without, parts))
-    for match in _near(sorted(places), len(line.terms), line.within):
+    unwanted_places = sorted(_places_of(combination.without, parts))
+    for match in _near(sorted(places), len(combination.terms), combination.within):
         # "Yesterday we had cake, delete …": words of an earlier clause do not rule the match out
         clause_begin = begins[bisect_right(begins, match[0]) - 1]
         first_place = max(clause_begin, match[0] - _BEFORE)

@@ -104,7 +104,7 @@ def _adopt(root, address: str) -> None:
 def _share_configuration(shared, layout) -> None:
     from memoranda.errors import DatabaseRefused
 
-    with suppress(DatabaseRefused), shared._threads:
+    with suppress(DatabaseRefused), shared._thread_lock:
         shared._database.prepare()
         if layout.config.exists():
             local_config = layout.config.read_bytes()
@@ -123,7 +123,7 @@ def _commit_what_was_done_by_hand(home, writing) -> None:
     from memoranda.errors import Busy, DatabaseAway
     from memoranda.ledger.change import Change, touched_by
 
-    if home._depth or not home.layout.replica.exists():
+    if home._is_writing or not home.layout.replica.exists():
         return
     with suppress(Busy, DatabaseAway):
         # Nobody is kept waiting for nothing

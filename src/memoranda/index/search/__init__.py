@@ -15,7 +15,7 @@ import re
 import sqlite3
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 from itertools import chain, groupby, product
 from string import ascii_lowercase
@@ -40,6 +40,7 @@ from memoranda.index.search import parse
 from memoranda.index.search.chunks import READ, READ_LONG, READ_TOLD, ChunkReading
 from memoranda.index.search.queries import (
     MAX_RANKED,
+    NoteContent,
     NoteText,
     SearchContext,
     counted_to,
@@ -116,7 +117,7 @@ def search(
 
     # Search by words. Hits far behind the page are not counted.
     with search_context(db, query, viewer) as context:
-        page = _Search(context, limit, offset, explain).run(today, near)
+        page = _Search(context, limit, offset, explain, today, near).run()
         most_counted = counted_to(offset + limit)
         if page.total > most_counted:
             page.total = most_counted
@@ -214,6 +215,19 @@ class _QueryKind:
         return cls(is_long, is_certain, is_long or is_short or is_pasted)
 
 
+class _Matches(NamedTuple):
+    """The notes that match an FTS5 expression.
+
+    expression: the expression.
+    rows: their rows, the newest first. If very many notes match, only the newest.
+    total: how many notes match.
+    """
+
+    expression: str
+    rows: list[int]
+    total: int
+
+
 class _Candidates(NamedTuple):
     """Notes that match a query.
 
@@ -231,28 +245,32 @@ class _Search:
 
     context: the query, its filters and its viewer.
     explain: whether to add numbers to each hit's `why`.
+    today: the day from which "last week" in a question counts. None means that only written dates
+        are understood.
+    near: compares meanings. None compares only words.
+
+    A *strict* search finds the notes with all words of the query. A *relaxed* search finds notes
+    with any of its words that say much, and ranks those with more of them higher.
     """
 
     context: SearchContext
     limit: int
     offset: int
     explain: bool
+    today: date | None
+    near: Nearness | None
 
-    def run(self, today: date | None, near: Nearness | None) -> Hits:
+    def run(self) -> Hits:
         """Run the query in several ways until one finds notes.
 
         A question is searched for relaxed first. Any other query is searched for strictly, then
         relaxed if it is long enough, else with corrected spelling and then relaxed.
-
-        today: the day from which "last week" in a question counts. None means that only written
-            dates are understood.
-        near: compares meanings. None compares only words.
         """
         text = self.context.query.text
         # A relaxed search that found nothing. None if there was no such search.
         relaxed: Hits | None = None
         if _begins_relaxed(text):
-            relaxed = self._relaxed(today, near)
+            relaxed = self._relaxed()
             if relaxed.total:
                 return relaxed
         parsed = parse.parse(text)
@@ -261,163 +279,171 @@ class _Search:
             return Hits([], total=0)
         kind = _QueryKind.of(text, parsed)
         if relaxed is None and parsed.bare and kind.is_certain:
-            relaxed = self._relaxed(today, near)
+            relaxed = self._relaxed()
             if relaxed.total:
                 return relaxed
 
-        # Strictly: every word must be in the note.
-        hits = self._strict(parsed, today)
+        hits = self._strict(parsed)
         if not hits.total:
-            return self._without_strict_hits(parsed, kind, today, near, relaxed)
+            return self._without_strict_hits(parsed, kind, relaxed)
         is_filled_up = kind.is_long and hits.total < self.limit and parse.says_much(parsed)
         if is_filled_up:
-            return self._filled_up(hits, parsed, today, near)
+            return self._filled_up(hits, parsed)
         return hits
 
     def _without_strict_hits(
-        self,
-        parsed: parse.ParsedQuery,
-        kind: _QueryKind,
-        today: date | None,
-        near: Nearness | None,
-        relaxed: Hits | None,
+        self, parsed: parse.ParsedQuery, kind: _QueryKind, relaxed: Hits | None
     ) -> Hits:
         """Run the query in other ways, because no note has all its words.
 
         parsed: the query as clauses of terms.
         kind: the properties of the query.
-        today: the day from which "last week" in a question counts.
-        near: compares meanings. None compares only words.
         relaxed: the result of a relaxed search, if there was one.
         """
         if kind.is_relaxed:
-            if relaxed is None:
-                relaxed = self._relaxed(today, near)
-            return relaxed
-        respelled = self._search_respelled(parsed, today)
+            return self._relaxed() if relaxed is None else relaxed
+        respelled = self._search_respelled(parsed)
         # Nothing else is left to try, so here two words are enough for a relaxed search.
         if respelled.total or not parse.relaxable(parsed, least=2):
             return respelled
-        return self._relaxed(today, near)
+        return self._relaxed()
 
-    def _filled_up(
-        self, hits: Hits, parsed: parse.ParsedQuery, today: date | None, near: Nearness | None
-    ) -> Hits:
+    def _filled_up(self, hits: Hits, parsed: parse.ParsedQuery) -> Hits:
         """Fill up a page of hits with notes that have only some of the words.
 
         hits: the hits on the page so far. They have all words.
         parsed: the query as clauses of terms.
-        today: the day that "last week" in a question is counted from.
-        near: compares meanings. None compares only words.
         """
-        from_start = _Search(self.context, self.offset + self.limit, offset=0, explain=self.explain)
+        # All hits with all words come first, so those of earlier pages must be known.
+        from_start = replace(self, limit=self.offset + self.limit, offset=0)
         if self.offset:
-            hits = from_start._strict(parsed, today)
-        return from_start._relaxed(today, near, hits.hits, self.offset)
+            hits = from_start._strict(parsed)
+        return from_start._relaxed(hits.hits, self.offset)
 
-    def _strict(self, parsed: parse.ParsedQuery, today: date | None) -> Hits:
+    def _strict(self, parsed: parse.ParsedQuery) -> Hits:
         """Search for notes with all words of a query, and return one page of hits.
 
         Notes with the words as whole words come first. Then come notes in which a word only begins
         a longer word.
 
         parsed: the query as clauses of terms.
-        today: the day that "last week" in a question is counted from.
         """
         context = self.context
-        page_end = self.offset + self.limit
-        match = context.match(parsed)
-        rows, total = context.matches(match)
-        if not total:
+        matches = self._matches(context.match(parsed))
+        if not matches.total:
             return Hits([], total=0)
-
-        # First come the notes with the words as whole words. These may be all.
-        whole_match = context.match(parsed, whole=True)
-        whole_rows = rows
-        whole_total = total
-        if whole_match != match:
-            whole_rows, whole_total = context.matches(whole_match)
-        whole = self._candidates(parsed, whole_match, whole_rows, whole_total, whole=True)
-
-        # Then come notes in which a word is only the beginning of a longer word. They are ranked
-        # only if the page reaches them.
-        longer = _Candidates(order=[], best=[])
-        is_reached = whole_total < total and whole_total < page_end
-        if is_reached and whole_total <= MAX_RANKED:
-            longer_rows = _without(rows, whole_rows)
-            longer = self._candidates(parsed, match, longer_rows, total - whole_total)
-        order = whole.order + _without(longer.order, whole.order)
-        longer_best = _without(longer.best, whole.best)
+        whole, longer = self._groups(parsed, matches)
 
         # Read the best notes of both groups, and sort each group by what was read.
-        best = [*whole.best, *longer_best]
-        ranking = Ranking(context, context.query.text, today, query=parsed, found_rows=best)
+        best = whole.best + longer.best
+        ranking = Ranking(context, context.query.text, self.today, query=parsed, found_rows=best)
         reading = ChunkReading(ranking)
-        for group in (whole.best, longer_best):
-            order = _with_group_ranked(order, group, reading, parsed)
-        page_rows = order[self.offset : page_end]
+        order = whole.order + longer.order
+        for group in (whole, longer):
+            order = _with_group_ranked(order, group.best, reading, parsed)
+        total = matches.total
+        page_rows = order[self.offset : self.offset + self.limit]
         if len(page_rows) < self.limit:
-            rest, total = self._rest_of_page(match, rows, total, order, len(page_rows))
+            rest, total = self._rest_of_page(matches, order, len(page_rows))
             page_rows += rest
         return Hits(self._hits(reading, page_rows), total)
 
+    def _matches(self, expression: str) -> _Matches:
+        """Return the notes that an FTS5 expression matches."""
+        rows, total = self.context.matches(expression)
+        return _Matches(expression, rows, total)
+
+    def _groups(
+        self, parsed: parse.ParsedQuery, matches: _Matches
+    ) -> tuple[_Candidates, _Candidates]:
+        """Return the candidates with whole words, and those in which a word begins a longer one.
+
+        The second group is empty if the page does not reach it. No note is in both.
+
+        parsed: the query as clauses of terms.
+        matches: the notes of both groups.
+        """
+        whole_expression = self.context.match(parsed, whole=True)
+        whole_matches = matches
+        if whole_expression != matches.expression:
+            whole_matches = self._matches(whole_expression)
+        whole = self._candidates(parsed, whole_matches, whole=True)
+        page_end = self.offset + self.limit
+        is_reached = whole_matches.total < min(matches.total, page_end)
+        if not is_reached or whole_matches.total > MAX_RANKED:
+            return whole, _Candidates(order=[], best=[])
+
+        other_matches = _Matches(
+            matches.expression,
+            rows=_without(matches.rows, whole_matches.rows),
+            total=matches.total - whole_matches.total,
+        )
+        longer = self._candidates(parsed, other_matches, whole=False)
+        # `_candidates` adds notes by their names, which may have the whole words.
+        longer_order = _without(longer.order, whole.order)
+        return whole, _Candidates(longer_order, _without(longer.best, whole.best))
+
     def _rest_of_page(
-        self, match: str, rows: list[int], total: int, order: list[int], ranked_count: int
+        self, matches: _Matches, order: list[int], ranked_count: int
     ) -> tuple[list[int], int]:
         """Fill a page with the newest rows that are not ranked.
 
-        match: the FTS5 expression of the query.
-        rows: the newest rows that match.
-        total: how many rows match.
+        matches: the notes that match the query.
         order: the rows that come before, on this page and on earlier ones.
         ranked_count: how many rows the page has already.
 
-        Returns the further rows of the page, and a better value of `total`.
+        Returns the further rows of the page, and a better value of `matches.total`.
         """
         missing = self.limit - ranked_count
         # An earlier page may have had some of these rows.
         skip = max(0, self.offset - len(order))
+        rows = matches.rows
+        total = matches.total
         if len(rows) != total:
-            rows, total = self.context.matches(match, len(order) + skip + missing)
+            rows, total = self.context.matches(matches.expression, len(order) + skip + missing)
         return _without(rows, order)[skip : skip + missing], total
 
     def _candidates(
-        self, query: parse.ParsedQuery, match: str, rows: list[int], total: int, whole: bool = False
+        self, query: parse.ParsedQuery, matches: _Matches, *, whole: bool
     ) -> _Candidates:
         """Return the rows in a first order, and those to read.
 
-        match: the FTS5 expression of `query`.
-        rows: the newest rows that match.
-        total: how many rows match.
+        matches: the notes that match `query`.
         whole: whether only whole words count.
 
-        If very many notes match, `rows` has only the newest. So notes with the words in title,
-        headings or tags are added to the rows to read, even if they are old.
+        If very many notes match, `matches.rows` has only the newest. So notes with the words in
+        title, headings or tags are added to the rows to read, even if they are old.
         """
         context = self.context
+        rows = matches.rows
         ranked = rows
         # Sorting very many notes by a single word takes long and says little.
         is_sortable = len(rows) <= _MAX_SORTED or len(query.terms) > 1
         if len(rows) > _MAX_READ_BY_BM25 and is_sortable:
             number = max(self.offset + self.limit, _MAX_READ_BY_BM25)
-            ranked = context.by_bm25(query, match, rows, number, whole)
+            ranked = context.by_bm25(query, matches.expression, rows, number, whole)
         best = ranked[:_MAX_READ_BY_BM25]
-
-        # The best notes may miss a note that has the words as its title, or in its title, headings
-        # or tags. It is read, too.
-        named_rows: list[int] = []
-        if total > _MAX_READ_BY_BM25:
-            named_rows += context.same_title(match)
-        has_older_rows = total > len(rows)
-        if has_older_rows or total > _MAX_SORTED:
-            named_rows += context.named(match)[:_MAX_READ_BY_NAME]
-        further_rows = _without(list(dict.fromkeys(named_rows)), best)
-        if further_rows and context.is_filtered:
-            further_rows = context.passing(further_rows)
-        best = best + further_rows
+        best = best + _without(self._named_rows(matches), best)
         return _Candidates([*best, *_without(ranked, best)], best)
 
-    def _search_respelled(self, parsed: parse.ParsedQuery, today: date | None) -> Hits:
+    def _named_rows(self, matches: _Matches) -> list[int]:
+        """Return notes to read because of their names, which the best by BM25 may miss.
+
+        They have the words as their title, or in their title, headings or tags.
+        """
+        context = self.context
+        named_rows: list[int] = []
+        if matches.total > _MAX_READ_BY_BM25:
+            named_rows += context.same_title(matches.expression)
+        has_older_rows = matches.total > len(matches.rows)
+        if has_older_rows or matches.total > _MAX_SORTED:
+            named_rows += context.named(matches.expression)[:_MAX_READ_BY_NAME]
+        named_rows = list(dict.fromkeys(named_rows))
+        if named_rows and context.is_filtered:
+            return context.passing(named_rows)
+        return named_rows
+
+    def _search_respelled(self, parsed: parse.ParsedQuery) -> Hits:
         """Search strictly with corrected spelling.
 
         Each word that no note contains is replaced by known words with one letter added, removed or
@@ -425,7 +451,6 @@ class _Search:
         cannot be corrected, no hits are returned.
 
         parsed: the query as clauses of terms.
-        today: the day from which "last week" in a question counts.
         """
         if not parsed.bare or len(parsed.clauses) != 1:
             return Hits([], total=0)
@@ -446,7 +471,7 @@ class _Search:
             return Hits([], total=0)
         # A note matches if it has one choice for each term.
         clauses = tuple(parse.Clause(terms) for terms in product(*choices))
-        hits = self._strict(parse.ParsedQuery(clauses, bare=True), today)
+        hits = self._strict(parse.ParsedQuery(clauses, bare=True))
         for hit in hits:
             corrections_in_hit = [word for word in corrections if word in hit.words]
             hit.spelled = tuple(corrections_in_hit or corrections)
@@ -460,19 +485,15 @@ class _Search:
             return []
         return self.context.spellings(term.words[0])[:_MAX_SPELLINGS]
 
-    def _relaxed(
-        self, today: date | None, near: Nearness | None, first: Sequence[Hit] = (), skip: int = 0
-    ) -> Hits:
+    def _relaxed(self, first: Sequence[Hit] = (), skip: int = 0) -> Hits:
         """Search for notes with at least one of the informative words.
 
-        today: the day that "last week" in a question is counted from.
-        near: compares meanings. None compares only words.
         first: hits that are put before all others.
         skip: how many hits to leave out at the beginning.
         """
         limit = self.limit
         offset = self.offset
-        ranking = Ranking(self.context, self.context.query.text, today, near)
+        ranking = Ranking(self.context, self.context.query.text, self.today, self.near)
         number_to_read = READ_TOLD if ranking.is_told else READ
         reading = ChunkReading(ranking, number_to_read)
         rows = reading.order[offset : offset + limit]
@@ -719,18 +740,14 @@ def _counted_tokens(text: str, query_tokens: list[str]) -> list[str]:
     return counted_tokens or query_tokens
 
 
-def _smart_score(
-    content: tuple[int, int, str, str | None, str], counted_tokens: Sequence[str]
-) -> _SmartCandidate | None:
+def _smart_score(content: NoteContent, counted_tokens: Sequence[str]) -> _SmartCandidate | None:
     """Score a note by how often it contains each token. Return None if it contains none.
 
     A tag that equals a token adds _TAG_SCORE.
 
-    content: (row, created, id, tags as JSON or None, text).
     counted_tokens: the tokens to look for.
     """
-    row, created, identity, tags, body = content
-    lower_body = body.lower()
+    lower_body = content.text.lower()
     tokens_held: list[str] = []
     score = 0.0
     for token in counted_tokens:
@@ -741,10 +758,10 @@ def _smart_score(
             score += _COUNT_SCORES[count]
     if not tokens_held:
         return None
-    if tags:
-        lower_tags = {tag.lower() for tag in json.loads(tags)}
+    if content.tags:
+        lower_tags = {tag.lower() for tag in json.loads(content.tags)}
         score += _TAG_SCORE * len(lower_tags.intersection(tokens_held))
-    return _SmartCandidate(score, created, identity, row, tokens_held)
+    return _SmartCandidate(score, content.created, content.identity, content.row, tokens_held)
 
 
 def _plain_hits(db: sqlite3.Connection, notes: Sequence[NoteInfo], query: Query) -> list[Hit]:
@@ -831,33 +848,21 @@ def find_evidence(
     query = filters.replace(
         text=sqlite_text(spoken(question)), projects=None if projects is None else tuple(projects)
     )
-    with search_context(db, query, viewer) as context:
-        ranking = Ranking(context, query.text, today, near)
-        marks: dict[int, str] = {}
-        if context.spans and query.as_of is None:
-            marks = validity_marks(db, ranking.features, viewer)
-        reading = ChunkReading(ranking, _MAX_EVIDENCE_NOTES, reads_turns=True, related=related)
-        evidence: list[Hit] = []
-        if not floor or reading.says_enough(floor):
-            evidence = list(_chunks_that_fit(db, reading, max_chars, marks, skip, least))
-        may_be_in_invalid_notes = bool(context.invalid) and query.as_of is None
-        if evidence or not may_be_in_invalid_notes:
-            return evidence
-    # No valid note answers, so the search is repeated with notes that are no longer valid.
-    return find_evidence(
-        db,
-        question,
-        viewer=viewer,
-        max_chars=max_chars,
-        projects=projects,
-        today=today,
-        near=near,
-        filters=filters.replace(valid_at=None),
-        skip=skip,
-        least=least,
-        floor=floor,
-        related=related,
-    )
+    while True:
+        with search_context(db, query, viewer) as context:
+            ranking = Ranking(context, query.text, today, near)
+            marks: dict[int, str] = {}
+            if context.spans and query.as_of is None:
+                marks = validity_marks(db, ranking.features, viewer)
+            reading = ChunkReading(ranking, _MAX_EVIDENCE_NOTES, reads_turns=True, related=related)
+            evidence: list[Hit] = []
+            if not floor or reading.says_enough(floor):
+                evidence = list(_chunks_that_fit(db, reading, max_chars, marks, skip, least))
+            may_be_in_invalid_notes = bool(context.invalid) and query.as_of is None
+            if evidence or not may_be_in_invalid_notes:
+                return evidence
+        # No valid note answers, so all notes are searched. Then none is invalid any more.
+        query = query.replace(valid_at=None)
 
 
 def _chunks_that_fit(

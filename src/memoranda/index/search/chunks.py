@@ -154,6 +154,20 @@ class _Passage(NamedTuple):
     bits: int
 
 
+@dataclass(slots=True)
+class _Adjustments:
+    """How the scores of notes were changed after their chunks were scored.
+
+    gains: row -> the part of the note's score that comes from the topic of the best notes.
+    losses: row -> the part, below 0, that it loses to better notes of its conversation.
+    factors: row -> the factor below 1 of a note that is archived or unfilled.
+    """
+
+    gains: dict[int, float] = field(default_factory=dict)
+    losses: dict[int, float] = field(default_factory=dict)
+    factors: dict[int, float] = field(default_factory=dict)
+
+
 class ChunkReading:
     """The best notes for a query, read chunk by chunk.
 
@@ -196,7 +210,7 @@ class ChunkReading:
         }
         self._finder = WordFinder(ranking.words)
         # The text of the query in the form in which titles are compared.
-        self._asked = key(ranking.context.query.text)
+        self._query_key = key(ranking.context.query.text)
         if ranking.query:
             self.terms = ranking.query.terms
         else:
@@ -214,9 +228,9 @@ class ChunkReading:
         # for a question, the words in the whole note.
         self._bits: dict[int, int] = {}
         # row -> feature -> the part that the note as a whole adds to the score of each chunk
-        self._about: dict[int, dict[str, float]] = {}
+        self._parts_of_note: dict[int, dict[str, float]] = {}
         # The notes in which a person speaks to an assistant. `Model: …` may be a label among others.
-        self._talks = {
+        self._rows_with_user = {
             row
             for row, chunks in self.chunks.items()
             if any(is_user(piece.speaker) for piece in chunks)
@@ -226,23 +240,25 @@ class ChunkReading:
             self._score_chunks()
 
         # Change the scores by what is known about whole notes.
-        # row -> the part of the note's score that comes from the topic of the best notes
-        self._gains: dict[int, float] = {}
-        if ranking.is_told and self._table.feedback:
-            self._learn_from_best()
-        # row -> the part of the note's score that it loses to better notes of its conversation
-        self._losses: dict[int, float] = {}
-        if ranking.is_told and self._table.told_several:
-            self._spread_over_conversations()
         self._archived = ranking.context.archived(self.rows)
         self._unfilled = ranking.context.unfilled(self.rows)
-        self._factors = dict.fromkeys(self._archived, self._table.archived)
-        self._factors |= dict.fromkeys(self._unfilled, self._table.unfilled)
-        self._lower_factored()
+        self._adjustments = _Adjustments()
+        self._adjust_scores()
         best_first = ranking.context.best_first(self.scores)
         # Notes without a score follow.
         self.order = list(dict.fromkeys([*best_first, *self.rows]))
-        self._least = min(self.scores.values(), default=0.0)
+        self._lowest_score = min(self.scores.values(), default=0.0)
+
+    def _adjust_scores(self) -> None:
+        """Change the scores by topic, by conversation, and of archived and unfilled notes."""
+        if self._ranking.is_told and self._table.feedback:
+            self._learn_from_best()
+        if self._ranking.is_told and self._table.told_several:
+            self._spread_over_conversations()
+        factors = dict.fromkeys(self._archived, self._table.archived)
+        factors |= dict.fromkeys(self._unfilled, self._table.unfilled)
+        for row, factor in factors.items():
+            self._multiply(row, factor)
 
     def _rows_to_read(self, first: int) -> list[int]:
         """Choose the notes for `rows`: the `first` best notes, and READ_LONG more long notes."""
@@ -283,8 +299,8 @@ class ChunkReading:
     def _learn_from_best(self) -> None:
         """Raise the scores of notes and chunks about the topic of the best notes (`feedback`).
 
-        `self._gains` keeps how much each note gains. `texts_not_read_yet` are texts of turns of
-        conversations, which nothing else reads. They do not get into `self.texts`.
+        `texts_not_read_yet` are texts of turns of conversations, which nothing else reads. They do
+        not get into `self.texts`.
         """
         ranking = self._ranking
         best = nlargest(SOURCES, self.scores, key=lambda row: (self.scores[row], row))
@@ -296,7 +312,7 @@ class ChunkReading:
         shares = topic_shares(sources, ranking.rows_of, ranking.rarity, self.scores)
         for row, share in shares.items():
             gain = self._table.feedback * highest * share
-            self._gains[row] = gain
+            self._adjustments.gains[row] = gain
             self.scores[row] = round(self.scores[row] + gain, 6)
             for piece in self.chunks.get(row, ()):
                 piece.score += gain
@@ -305,7 +321,7 @@ class ChunkReading:
         """Lower the score of each note that follows better notes of the same conversation.
 
         The hits should come from different conversations, because notes next to a hit are shown
-        with it anyway. `self._losses` keeps how much each note loses.
+        with it anyway.
         """
         better_counts: dict[int, int] = {}
         for row in newest_first(self.scores):
@@ -319,19 +335,19 @@ class ChunkReading:
 
     def _lower(self, row: int, loss: float) -> None:
         """Add a number below 0 to the score of a note and of its chunks."""
-        self._losses[row] = loss
+        self._adjustments.losses[row] = loss
         self.scores[row] = round(self.scores[row] + loss, 6)
         for piece in self.chunks.get(row, ()):
             piece.score += loss
 
-    def _lower_factored(self) -> None:
-        """Multiply the scores of archived and unfilled notes by their factors below 1."""
-        for row, factor in self._factors.items():
-            # `min`, since a score below 0 must not rise.
-            score = self.scores.get(row, 0.0)
-            self.scores[row] = min(score, score * factor)
-            for piece in self.chunks.get(row, ()):
-                piece.score = min(piece.score, piece.score * factor)
+    def _multiply(self, row: int, factor: float) -> None:
+        """Multiply the score of a note and of its chunks by a factor below 1."""
+        self._adjustments.factors[row] = factor
+        # `min`, since a score below 0 must not rise.
+        score = self.scores.get(row, 0.0)
+        self.scores[row] = min(score, score * factor)
+        for piece in self.chunks.get(row, ()):
+            piece.score = min(piece.score, piece.score * factor)
 
     def shown(self, text: NoteText) -> tuple[str, int]:
         """Return (snippet from the best chunk of a note, its line in the file counted from 1)."""
@@ -462,7 +478,7 @@ class ChunkReading:
 
         A note outside `rows` has the score of the ranking, but at most the lowest score of `rows`.
         """
-        return self.scores.get(row, min(self._ranking.scores.get(row, 0.0), self._least))
+        return self.scores.get(row, min(self._ranking.scores.get(row, 0.0), self._lowest_score))
 
     def shares(self, row: int) -> dict[str, float]:
         """Return the score of a note, split by feature: `{"words": 0.61, "date": 0.98}`.
@@ -472,22 +488,22 @@ class ChunkReading:
         """
         if row not in self.scores:
             return {}
-        gain = self._gains.get(row, 0.0)
-        loss = self._losses.get(row, 0.0)
-        if row not in self._about:
+        gain = self._adjustments.gains.get(row, 0.0)
+        loss = self._adjustments.losses.get(row, 0.0)
+        if row not in self._parts_of_note:
             # The difference comes from `_rescale`, or from a factor of archived notes.
             change = self.scores[row] - self._ranking.scores[row] - gain - loss
             parts = self._ranking.shares(row) | {"passage": change, "feedback": gain}
             parts["several"] = parts.get("several", 0.0) + loss
             return {name: round(value, 3) for name, value in parts.items() if round(value, 3)}
         best_chunk = max(self.chunks[row], key=lambda piece: piece.score)
-        parts = self._about[row] | best_chunk.parts
+        parts = self._parts_of_note[row] | best_chunk.parts
         # The only chunk is the whole note.
         if len(self.chunks[row]) == 1:
             parts["words"] += parts.pop("passage")
         parts["feedback"] = gain
         parts["several"] = loss
-        factor = self._factors.get(row, 1.0)
+        factor = self._adjustments.factors.get(row, 1.0)
         return {name: round(value * factor, 3) for name, value in parts.items() if round(value, 3)}
 
     def why(self, text: NoteText) -> list[str]:
@@ -645,8 +661,8 @@ class ChunkReading:
         neighbors = self._neighbor_scores(matching)
         speakers = self._asked_speakers(all_chunks)
         for row, pieces in self.chunks.items():
-            self._about[row] = self._about_note(row, whole_notes[row], highest)
-            from_note = sum(self._about[row].values())
+            self._parts_of_note[row] = self._about_note(row, whole_notes[row], highest)
+            from_note = sum(self._parts_of_note[row].values())
             for piece in pieces:
                 self._score_chunk(piece, from_note, neighbors.get(id(piece), 0.0), speakers)
         self._read_closely(all_chunks)
@@ -688,7 +704,7 @@ class ChunkReading:
         by_words = self._words_share(row) * (1 - table.passage) * whole.word_score
         by_meaning = self._ranking.own_score(row)[1]
         day = self._features[row].day
-        has_title = any(key(name) == self._asked for name in self.texts[row].names)
+        has_title = any(key(name) == self._query_key for name in self.texts[row].names)
         return {
             "words": table.words * by_words,
             # The note counts as the conversation of its chunks.
@@ -732,7 +748,7 @@ class ChunkReading:
 
         The talk is either the note or, if the note is a long turn, the conversation of the note.
         """
-        if is_assistant(piece.speaker) and piece.row in self._talks:
+        if is_assistant(piece.speaker) and piece.row in self._rows_with_user:
             return True
         return self._ranking.is_reply(self._features[piece.row])
 

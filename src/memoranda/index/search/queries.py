@@ -31,7 +31,7 @@ from memoranda.index.filters import (
     token,
     wanted,
 )
-from memoranda.index.listing import columns, passing
+from memoranda.index.listing import conditions_of, passing
 from memoranda.index.resolve import key
 from memoranda.index.rows import FIRST_PASSAGE, property_text
 from memoranda.index.search.parse import ParsedQuery, Term, phrase_for, shortened, term
@@ -251,6 +251,21 @@ def search_context(
         yield SearchContext(db, query, viewer, cache)
 
 
+class NoteContent(NamedTuple):
+    """The parts of a note that a smart search reads.
+
+    created: in microseconds since 1970.
+    identity: the id of the note.
+    tags: a JSON list. None without tags.
+    """
+
+    row: int
+    created: int
+    identity: str
+    tags: str | None
+    text: str
+
+
 class SearchContext:
     """One query of one viewer, and how to read the index for it.
 
@@ -268,8 +283,8 @@ class SearchContext:
         self.query = query
         self.needed, self.unwanted = wanted(db, query, viewer, has_text=True)
         self._viewer = viewer
-        # SQL conditions on `note n` for other filters than facets, and their values.
-        self._conditions, self._values = columns(db, query, viewer)
+        # The filters that FTS5 cannot apply, but SQL can.
+        self._filters = conditions_of(db, query, viewer)
         self.by_title = query.search_type == "title"
         # An FTS5 prefix that limits a search to a column. "" for all columns.
         self._column = ""
@@ -277,13 +292,13 @@ class SearchContext:
         if self.by_title:
             self.table = NAMES
             self._column = "title : "
-        self.is_filtered = bool(self._conditions or query.metadata or query.contains)
+        self.is_filtered = bool(self._filters.sql or query.metadata or query.contains)
         self._projects = project_ids(db)
         moment = query.as_of or query.valid_at
         self.invalid: list[int] = []
         if moment is not None:
             self.invalid = filters.invalid_at(self.spans, moment, query.upheld)
-        self._valid = self._valid_only("rowid")
+        self._valid_condition = self._valid_only("rowid")
 
     @cached_property
     def spans(self) -> list[filters.Span]:
@@ -430,9 +445,9 @@ class SearchContext:
         """
         table = table or self.table
         match = self._spelled_out(match, table)
-        cache_key = ("count", table, match + self._valid, most)
+        cache_key = ("count", table, match + self._valid_condition, most)
         if cache_key not in self._cache:
-            sql = f"select count(*) from (select 1 from {table} where {table} match ?{self._valid} limit ?)"
+            sql = f"select count(*) from (select 1 from {table} where {table} match ?{self._valid_condition} limit ?)"
             count = self.db.execute(sql, (match, most)).fetchone()[0]
             self._cache.keep({cache_key: count}, len(match))
         return self._cache[cache_key]
@@ -444,10 +459,10 @@ class SearchContext:
         """
         table = table or self.table
         match = self._spelled_out(match, table)
-        cache_key = ("newest", table, match + self._valid, limit)
+        cache_key = ("newest", table, match + self._valid_condition, limit)
         if cache_key in self._cache:
             return self._cache[cache_key]
-        rows = f"select rowid from {table} where {table} match ?{self._valid} order by rowid desc limit ?"
+        rows = f"select rowid from {table} where {table} match ?{self._valid_condition} order by rowid desc limit ?"
         try:
             newest_rows = self.db.execute(
                 f"select group_concat(rowid) from ({rows})", (match, limit)
@@ -479,7 +494,7 @@ class SearchContext:
             return rows[:limit], total
 
         # FTS5 finds the notes, SQL applies most filters, and `passing` the others.
-        conditions = " and ".join([f"{self.table} match ?", *self._conditions])
+        conditions = " and ".join([f"{self.table} match ?", *self._filters.sql])
         where = conditions + self._valid_only("f.rowid")
         # Filters in Python may leave out any number of rows, so SQL must return all (-1).
         has_python_filters = self.query.metadata or self.query.contains
@@ -487,7 +502,7 @@ class SearchContext:
         matching_rows = self.db.execute(
             f"select f.rowid from {self.table} f join note n on n.row = f.rowid where {where}"
             " order by f.rowid desc limit ?",
-            [self._spelled_out(match), *self._values, sql_limit],
+            [self._spelled_out(match), *self._filters.values, sql_limit],
         )
         rows = passing(self.db, self.query, [row for (row,) in matching_rows])
         return rows[:limit], len(rows)
@@ -530,9 +545,9 @@ class SearchContext:
 
     def passing(self, rows: Iterable[int]) -> list[int]:
         """Return the rows that pass the filters which FTS5 cannot apply, and that are valid."""
-        where = " and ".join([f"n.row in {_GIVEN}", *self._conditions])
+        where = " and ".join([f"n.row in {_GIVEN}", *self._filters.sql])
         sql = f"select n.row from note n where {where}{self._valid_only('n.row')}"
-        rows_passing = self.db.execute(sql, (_json(rows), *self._values))
+        rows_passing = self.db.execute(sql, (_json(rows), *self._filters.values))
         return passing(self.db, self.query, [row for (row,) in rows_passing])
 
     def visible(self, rows: Collection[int]) -> Collection[int]:
@@ -626,7 +641,7 @@ class SearchContext:
         if not is_sorted_by_names:
             return rows
         sql = (
-            f"select rowid from {NAMES} where {NAMES} match ?{self._valid}"
+            f"select rowid from {NAMES} where {NAMES} match ?{self._valid_condition}"
             f" order by bm25({NAMES}, {_COLUMN_WEIGHTS[NAMES]}), rowid desc"
         )
         return [row for (row,) in self.db.execute(sql, (match,))]
@@ -640,7 +655,7 @@ class SearchContext:
         rows = self.db.execute(sql, (key(self.query.text),)).fetchall()
         if not rows:
             return []
-        sql = f"select rowid from {self.table} where {self.table} match ? and rowid in {_GIVEN}{self._valid}"
+        sql = f"select rowid from {self.table} where {self.table} match ? and rowid in {_GIVEN}{self._valid_condition}"
         values = (self._spelled_out(match), _json(row for (row,) in rows))
         return [row for (row,) in self.db.execute(sql, values)]
 
@@ -848,18 +863,15 @@ class SearchContext:
         words_in_notes = [spelling for spelling in spellings if counts[spelling]]
         return (words_in_notes or spellings)[:_MAX_SPELLINGS]
 
-    def contents(self) -> Iterator[tuple[int, int, str, str | None, str]]:
-        """Yield (row, created, id, tags, text) of every note that passes the filters.
-
-        `created` is in microseconds since 1970; `tags` is a JSON list, or None without tags. The
-        filters must name projects.
-        """
-        return self.db.execute(
+    def contents(self) -> Iterator[NoteContent]:
+        """Yield the contents of every note that passes the filters, which must name projects."""
+        rows = self.db.execute(
             "select n.row, n.created, n.id, n.tags, t.text from note_fts f join note n on n.row = f.rowid"
-            f" join text t on t.row = n.row where {' and '.join(['note_fts match ?', *self._conditions])}"
+            f" join text t on t.row = n.row where {' and '.join(['note_fts match ?', *self._filters.sql])}"
             f"{self._valid_only('n.row')}",
-            (self.with_filters(""), *self._values),
+            (self.with_filters(""), *self._filters.values),
         )
+        return map(NoteContent._make, rows)
 
     def _if_visible(self, text: str) -> str:
         """Limit an FTS5 expression to notes that the viewer may see, also in other projects.

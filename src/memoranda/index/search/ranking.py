@@ -333,7 +333,7 @@ class Ranking:
         # Whether the question asks for several things. If so, a note scores less when better notes
         # of its conversation come first.
         asks_for_several = SEVERAL.search(focus.text) is not None
-        self._is_several = query is None and asks_for_several and bool(self.table.several)
+        self._asks_for_several = query is None and asks_for_several and bool(self.table.several)
 
         # Look up its words.
         self._lookup = _WordLookup(context)
@@ -357,32 +357,32 @@ class Ranking:
         # The highest cosine of a note that is scored, before scaling. None if none were compared.
         self.nearest: float | None = None
         # The share of meaning in the score of a note that stands alone.
-        self._alone_share = self.table.meaning
+        self._meaning_share_alone = self.table.meaning
         if near is not None and self.table.meaning:
             self._compare_meanings(near, _meant(text, focus))
 
         # Look at the notes around the best turns of talks, and at whole talks.
         # Two maps by conversation: the best score of one of its notes, and all their bits together.
-        self._best: dict[int, float] = {}
-        self._together: dict[int, int] = {}
+        self._best_of_conversation: dict[int, float] = {}
+        self._bits_of_conversation: dict[int, int] = {}
         # row -> the part of a note's score that comes from the notes before and after it
         self._neighbor_scores: dict[int, float] = {}
         self._look_around(self._scores_without_neighbors())
         # The scores of conversations by words are divided by this.
-        self._most = self._highest_word_score()
+        self._highest_of_all = self._highest_word_score()
         # The conversations in which an assistant speaks.
-        self._assisted = {
+        self._conversations_with_assistant = {
             note.conversation for note in self.features.values() if is_assistant(note.speaker)
         }
         # The conversations in which a person speaks to an assistant. Any other name may be a label:
         # `Address: …` in a note beside that of an agent is no talk with it.
-        self._with_user = {
+        self._conversations_with_user = {
             note.conversation for note in self.features.values() if is_user(note.speaker)
         }
 
         # Add everything up.
         # row -> how many notes of the same conversation score better, at most MAX_BETTER
-        self._better: dict[int, int] = {}
+        self._better_counts: dict[int, int] = {}
         self.scores = self._scores()
 
     def _leave_out_features_of_talks(self) -> None:
@@ -418,7 +418,7 @@ class Ranking:
         If no note has a word, it is 1, so that it can be divided by.
         """
         bits_of_notes = (self.bits.get(row, 0) for row in self.features)
-        different_bits = {*self._together.values(), *bits_of_notes}
+        different_bits = {*self._bits_of_conversation.values(), *bits_of_notes}
         return max(map(self.scorer.__getitem__, different_bits), default=0.0) or 1.0
 
     def _take(self, rows: Sequence[int]) -> None:
@@ -564,7 +564,7 @@ class Ranking:
     def shares(self, row: int) -> dict[str, float]:
         """Return the score of a note, split by feature. Zeros are left out."""
         parts = dict(zip(_FEATURES, self._parts(self.features[row]), strict=True))
-        parts["several"] = self.table.several * self._better.get(row, 0)
+        parts["several"] = self.table.several * self._better_counts.get(row, 0)
         return {name: round(value, 3) for name, value in parts.items() if round(value, 3)}
 
     def _parts(self, note: Features) -> tuple[float, ...]:
@@ -580,8 +580,8 @@ class Ranking:
         together = self.bits.get(note.row, 0)
         speaker = replied = asks = timed = date = 0.0
         if conversation is not None:
-            best = self._best.get(conversation, 0.0)
-            together = self._together.get(conversation, 0)
+            best = self._best_of_conversation.get(conversation, 0.0)
+            together = self._bits_of_conversation.get(conversation, 0)
             if note.speaker in self.speakers:
                 speaker = table.speaker
             if self.is_reply(note):
@@ -600,7 +600,7 @@ class Ranking:
             table.conversation_words
             * self.words_left(note.row)
             * self.scorer[together]
-            / self._most,
+            / self._highest_of_all,
             speaker,
             replied,
             table.standing * self.is_standing(note),
@@ -616,11 +616,11 @@ class Ranking:
         Questions in other turns lower the score. A request is spared: people explain the matter in
         it, so it may have the answer.
         """
-        return note.speaker in _USERS or note.conversation in self._assisted
+        return note.speaker in _USERS or note.conversation in self._conversations_with_assistant
 
     def is_reply(self, note: Features) -> bool:
         """Whether a note is a turn of an assistant in a talk with a person."""
-        return is_assistant(note.speaker) and note.conversation in self._with_user
+        return is_assistant(note.speaker) and note.conversation in self._conversations_with_user
 
     def is_standing(self, note: Features) -> bool:
         """Whether a person tells an assistant in a note how things are to be from now on."""
@@ -635,7 +635,7 @@ class Ranking:
         """Return the score of each note, by row. It is the sum of what its features add.
 
         If the question asks for several things, a note loses score for each better note of the same
-        conversation. `self._better` keeps the number of these better notes.
+        conversation. `self._better_counts` keeps the number of these better notes.
         """
         # Scores are rounded to six decimals, so that equal scores stay equal. `round` would take
         # three times as long.
@@ -643,7 +643,7 @@ class Ranking:
             row: (sum(self._parts(note)) * 1e6 + 0.5) // 1 / 1e6
             for row, note in self.features.items()
         }
-        if not self._is_several:
+        if not self._asks_for_several:
             return scores
         # conversation -> how many of its notes the loop has passed
         seen_counts: dict[int, int] = {}
@@ -651,11 +651,11 @@ class Ranking:
             conversation = self.features[row].conversation
             if conversation is not None:
                 better_count = min(seen_counts.get(conversation, 0), MAX_BETTER)
-                self._better[row] = better_count
+                self._better_counts[row] = better_count
                 seen_counts[conversation] = better_count + 1
         # A penalty for each better note of the same conversation
         return {
-            row: round(score + self.table.several * self._better.get(row, 0), 6)
+            row: round(score + self.table.several * self._better_counts.get(row, 0), 6)
             for row, score in scores.items()
         }
 
@@ -677,7 +677,7 @@ class Ranking:
         A note that stands alone may have a lower share than a turn of a talk (`alone_meaning`).
         """
         if self.features[row].conversation is None:
-            return self._alone_share
+            return self._meaning_share_alone
         return self.table.meaning
 
     def words_left(self, row: int) -> float:
@@ -799,7 +799,7 @@ class Ranking:
         # How far it is above `heard`: 0 at `heard` and below, 1 at `well_heard` and above.
         excess = max(0.0, heard_share - table.heard)
         far_above = min(1.0, excess / (table.well_heard - table.heard))
-        self._alone_share = turn_share - (table.meaning - table.alone_meaning) * far_above
+        self._meaning_share_alone = turn_share - (table.meaning - table.alone_meaning) * far_above
         self.table = replace(table, meaning=turn_share)
 
     def _heard_share(self) -> float:
@@ -844,7 +844,7 @@ class Ranking:
         return _NAME.sub(lambda name: "someone" if fold(name[0]) in frequent else name[0], text)
 
     def _look_around(self, own_scores: Mapping[int, float]) -> None:
-        """Fill `_best`, `_together` and `_neighbor_scores`.
+        """Fill `_best_of_conversation`, `_bits_of_conversation` and `_neighbor_scores`.
 
         own_scores: the score of each note by words and meaning, by row.
         """
@@ -852,12 +852,12 @@ class Ranking:
         self._share_with_neighbors(own_scores)
 
     def _sum_up_conversations(self, own_scores: Mapping[int, float]) -> None:
-        """Set the best score in each conversation (`_best`), and its words (`_together`).
+        """Set the best score in each conversation (`_best_of_conversation`), and its words (`_bits_of_conversation`).
 
         own_scores: the score of each note by words and meaning, by row.
         """
-        best = self._best
-        together = self._together
+        best = self._best_of_conversation
+        together = self._bits_of_conversation
         bits = self.bits.get
         for row, value in own_scores.items():
             conversation = self.features[row].conversation
@@ -933,7 +933,8 @@ def newest_first(scores: Mapping[int, float]) -> list[int]:
 def _groups(words: Sequence[Word]) -> dict[int, set[int]]:
     """Group the notes that contain a word by their bits: all notes with exactly the same words.
 
-    There are few groups, so whole groups are scored and chosen instead of notes.
+    There are few groups, so whole groups are scored and chosen instead of notes. If `tea` is in the
+    notes 1 and 2, and `plan` in 2 and 3, the groups are {1} for `tea`, {2} for both, {3} for `plan`.
     """
     lists = _lists(words)
     if len(lists) > _MAX_LISTS_OF_SETS:

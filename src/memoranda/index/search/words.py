@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from functools import cache
 from itertools import pairwise
 from pathlib import Path
+from typing import NamedTuple
 
 from memoranda.index.search.parse import Term, term
 from memoranda.index.search.word_marks import EXACT, LOOSE, bits_of, last_word
@@ -317,25 +318,64 @@ def _irregular() -> dict[str, tuple[str, ...]]:
     return forms_by_word
 
 
+class _Run(NamedTuple):
+    """A run of Chinese or Japanese letters, for the word of the query with this number."""
+
+    letters: str
+    number: int
+
+
+class _PhrasePattern(NamedTuple):
+    """A pattern for several words, or for a word with signs.
+
+    may_be_longer: whether the last word may be the beginning of a longer one.
+    number: the number of the word in the query.
+    """
+
+    pattern: re.Pattern[str]
+    may_be_longer: bool
+    number: int
+
+
+class _StemMatch(NamedTuple):
+    """A word of the query, to be compared with single words of a text.
+
+    A word of the text matches if its stem is among `stems`, or if it is longer than `prefix` and
+    begins with it. A prefix of "" matches nothing.
+
+    bits: the mark of the word if it matches (`word_marks`).
+    """
+
+    stems: set[str]
+    prefix: str
+    bits: int
+
+
+class _SplitWord(NamedTuple):
+    """A word that may be written with signs inside: `wifi` as `wi-fi`.
+
+    number: the number of the word in the query.
+    """
+
+    word: str
+    number: int
+
+
 class WordFinder:
-    """Finds the words of a query in a text.
+    """Finds the words of a query in a text. The words are numbered as in the query, from 0.
 
     The words of a question are found by their stem, as in the stemmed full-text table. In a search
     for all words, terms are found as written and in their other forms (`Word.other_forms`).
     """
 
     def __init__(self, words: Sequence[Word]):
-        # "Number" is the position of a word in the query, from 0.
-        # (run of Chinese or Japanese, number of the word)
-        self._runs: list[tuple[str, int]] = []
-        # (pattern of several words, whether the last may be longer, number of the word)
-        self._phrases: list[tuple[re.Pattern[str], bool, int]] = []
-        # (stems, prefix, bits of the word). A word of the text matches if its stem is among the
-        # stems, or if it is longer than the prefix and begins with it. "" is no prefix.
-        self._stems: list[tuple[set[str], str, int]] = []
-        # (word that may be written with signs inside, number of the word)
-        self._split: list[tuple[str, int]] = []
-        self._is_short = len(words) <= _MAX_SPLIT_WORDS
+        # The spellings of all words, by the way in which they are found.
+        self._runs: list[_Run] = []
+        self._phrases: list[_PhrasePattern] = []
+        self._stems: list[_StemMatch] = []
+        self._split: list[_SplitWord] = []
+        # Words with signs inside are looked for only in a short query.
+        self._may_split = len(words) <= _MAX_SPLIT_WORDS
         # Turns a word of the text into the form that is compared with `_stems`: in a search for all
         # words the word itself, for a question its stem.
         self._stem = str if any(word.term for word in words) else stem
@@ -388,23 +428,23 @@ class WordFinder:
             return
         first = parts[0]
         if len(parts) > 1:
-            self._phrases.append((_phrase(parts), is_open, number))
+            self._phrases.append(_PhrasePattern(_phrase(parts), is_open, number))
             return
         if is_cjk(first):
-            self._runs.append((first, number))
+            self._runs.append(_Run(first, number))
             return
         has_signs = not all(map(IN_WORD.__getitem__, first))
         if has_signs:
             # `c+` is not found in `c++`.
             pattern = re.compile(rf"{re.escape(first)}(?![+#])")
-            self._phrases.append((pattern, True, number))
+            self._phrases.append(_PhrasePattern(pattern, may_be_longer=True, number=number))
             return
-        self._stems.append((set(map(self._stem, words)), "", bits_of(number, EXACT)))
+        stems = set(map(self._stem, words))
+        self._stems.append(_StemMatch(stems, prefix="", bits=bits_of(number, EXACT)))
         if is_open:
-            self._stems.append((set(), first, bits_of(number, LOOSE)))
-        may_be_split = self._is_short and len(first) >= _MIN_STEM_LETTERS and first.isalnum()
-        if may_be_split:
-            self._split.append((first, number))
+            self._stems.append(_StemMatch(set(), prefix=first, bits=bits_of(number, LOOSE)))
+        if self._may_split and len(first) >= _MIN_STEM_LETTERS and first.isalnum():
+            self._split.append(_SplitWord(first, number))
 
     def places(self, text: str) -> list[MarkedPlace]:
         """Return where a text has words of the query, in no particular order."""
@@ -469,11 +509,11 @@ class WordFinder:
         begins_word: whether a word begins at a position of `flat`.
         """
         places_found: list[MarkedPlace] = []
-        for pattern, is_open, word in self._phrases:
+        for pattern, may_be_longer, word in self._phrases:
             for match in pattern.finditer(flat):
                 at, end = match.span()
                 is_whole = end == len(flat) or begins_word(end)
-                if begins_word(at) and (is_open or is_whole):
+                if begins_word(at) and (may_be_longer or is_whole):
                     places_found.append((at, word, bits_of(word, EXACT)))
         return places_found
 

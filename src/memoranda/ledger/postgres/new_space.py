@@ -267,7 +267,7 @@ class NewSpace(SpaceDatabase):
         with self._connected() as db, db.transaction():
             # No other process may make a space or write to this one meanwhile.
             db.execute("select pg_advisory_xact_lock(hashtext('memoranda migrations'))")
-            db.execute("select pg_advisory_xact_lock(%s)", [self._writers])
+            db.execute("select pg_advisory_xact_lock(%s)", [self._writers_lock_key])
             self._check_free(db)
             # Another process may have opened the space in between, which made empty partitions.
             has_partitions = self._read_state(db) is not None

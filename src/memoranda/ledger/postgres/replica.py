@@ -762,7 +762,7 @@ class SharedFiles:
         self._url = url
         self.space = space
         self._database = SpaceDatabase(url, space)
-        self._threads = ThreadLock()
+        self._thread_lock = ThreadLock()
         # The version of the shared files that was fetched last, -1 before the first time
         self._version = -1
 
@@ -771,14 +771,14 @@ class SharedFiles:
 
         This object makes a new connection when it needs one.
         """
-        with self._threads:
+        with self._thread_lock:
             database = self._database
             self._database = SpaceDatabase(self._url, self.space)
             return database
 
     def close(self) -> None:
         """End the connections."""
-        with self._threads:
+        with self._thread_lock:
             self._database.close()
             if self._access is not None:
                 self._access.database.close()
@@ -786,7 +786,7 @@ class SharedFiles:
 
     def follow(self) -> None:
         """Bring the copies up to date, if the database can be reached."""
-        with self._threads, suppress(DatabaseAway):
+        with self._thread_lock, suppress(DatabaseAway):
             self._follow()
 
     def _follow(self) -> None:
@@ -839,7 +839,7 @@ class SharedFiles:
         if path not in self._places.values():
             yield
             return
-        with self._threads, self._database.sharing():
+        with self._thread_lock, self._database.sharing():
             self._follow()
             before = self._read(path)
             try:

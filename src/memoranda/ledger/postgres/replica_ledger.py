@@ -100,8 +100,8 @@ class ReplicaLedger(Ledger):
         # The connection that was opened to read the shared files. From now on this ledger owns it.
         self._database = self._shared.hand_over()
         self._cold_start = ColdStart(layout.cold_start, self._fill_folder)
-        # 1 inside `writing`, otherwise 0.
-        self._depth = 0
+        # Whether a block of `writing` runs.
+        self._is_writing = False
         self._boot = boot_id()
         with closed_on_error(self._database):
             self._folder = ReplicaFolder(layout)
@@ -164,30 +164,33 @@ class ReplicaLedger(Ledger):
         Then the changes of other replicas are fetched. Raises Busy, DatabaseAway, DatabaseRefused,
         OSError.
         """
-        is_nested_call = self._depth > 0
-        if is_nested_call:
-            # The locks are held already
+        if self._is_writing:
+            # A nested call: the locks are held already.
             yield
             return
         # While changes are queued, the lock that was taken for them is still held.
         if not self.queue.changes:
-            is_filled = wait_for(lambda: not self._filling_progress())
-            if not is_filled:
-                raise StorageError("the notes", self._filling_progress())
-            state = self._database.take_lock()
+            state = self._take_space_lock()
         try:
             with self.lock:
                 if not self.queue.changes and self._is_behind(state):
                     self._update_folder()
-                self._depth = 1
+                self._is_writing = True
                 try:
                     self._convert_review()
                     yield
                 finally:
-                    self._depth = 0
+                    self._is_writing = False
         finally:
             if not self.queue.changes:
                 self._database.release_lock()
+
+    def _take_space_lock(self) -> SpaceState:
+        """Wait until the first copy is complete, and take the lock of the space's writers."""
+        is_filled = wait_for(lambda: not self._filling_progress())
+        if not is_filled:
+            raise StorageError("the notes", self._filling_progress())
+        return self._database.take_lock()
 
     def _take_over(self) -> None:
         # The files of answers are not taken over here: they belong to all machines
@@ -230,7 +233,7 @@ class ReplicaLedger(Ledger):
         Returns the reason why some changes may be missing here, "" if all are here.
         """
         # The changes were fetched when `writing` took the lock, and nobody else can write now
-        if self._depth or self.queue.changes:
+        if self._is_writing or self.queue.changes:
             return ""
         try:
             progress = self._filling_progress()
@@ -365,10 +368,10 @@ class ReplicaLedger(Ledger):
         """
         recorded_state = self._folder.state()
         last = self.history.last
-        # After a restart of the machine, files may lack bytes that had not reached the disk. So the
-        # copy counts as incomplete, and every file is read.
+        # The state of the space that the folder is a complete copy of. None for an incomplete copy.
         own_state = recorded_state
         if recorded_state is not None and recorded_state.boot != self._boot:
+            # After a restart of the machine, files may lack bytes that had not reached the disk.
             own_state = None
         has_history = last > 0
         if has_history and own_state is not None and self._apply_news(own_state, last):
@@ -376,24 +379,25 @@ class ReplicaLedger(Ledger):
 
         with self._database.snapshot() as snapshot:
             state = snapshot.state()
-            if own_state is not None:
-                is_of_earlier_space = own_state.id != state.id or last > state.last
-                if is_of_earlier_space:
-                    own_state = None
-            if own_state is None or own_state.epoch != state.epoch:
-                # The copy is incomplete, or earlier changes were revised, which began an epoch.
+            if own_state is not None and (own_state.id != state.id or last > state.last):
+                # The folder is a copy of an earlier space of this name.
+                own_state = None
+            is_revised = own_state is not None and own_state.epoch != state.epoch
+            if own_state is None or is_revised:
                 self._update_whole_folder(snapshot, state, own_state)
-            else:
-                # The changes begin with the last one here, by which the histories are compared
-                changes = list(snapshot.changes(last or 1))
-                is_applied = self._apply(changes, snapshot.places(last), snapshot.rows(last))
-                if not is_applied:
-                    # The histories differ.
-                    self._update_whole_folder(snapshot, state, own_state=None)
+            elif not self._apply_changes_of(snapshot, last):
+                # The histories differ.
+                self._update_whole_folder(snapshot, state, own_state=None)
 
         if recorded_state is None or recorded_state.files != state.files:
             self._shared.show(self._database.shared_files())
         self._record_complete_copy(state)
+
+    def _apply_changes_of(self, snapshot: Snapshot, last: int) -> bool:
+        """Apply all changes after the number `last`. Returns False if the histories differ."""
+        # From the last change here on, by which `_apply` compares the histories
+        changes = list(snapshot.changes(last or 1))
+        return self._apply(changes, snapshot.places(last), snapshot.rows(last))
 
     def _apply(
         self,

@@ -240,9 +240,10 @@ class Connection:
             with self._connected() as db:
                 return work(db)
         except DatabaseAway:
-            # If it was a new connection that failed, another would fail, too
-            is_new_connection = not had_connection or self._away_reason != ""
-            if is_new_connection:
+            # An old connection may have been lost long ago. But if a new one was lost, or could not
+            # be made (`_connect_or_pause`), another would fail, too.
+            has_failed_to_connect = self._away_reason != ""
+            if not had_connection or has_failed_to_connect:
                 raise
         with self._connected() as db:
             return work(db)

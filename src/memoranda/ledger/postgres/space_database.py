@@ -102,8 +102,8 @@ class SpaceDatabase(Connection):
         # The keys of the two advisory locks: of the writers, and of the replica that does the
         # upkeep. A key is a number of 8 bytes.
         digest = bytes.fromhex(sha256(f"memoranda\0{space}".encode()))
-        self._writers = int.from_bytes(digest[:8], signed=True)
-        self._jobs = int.from_bytes(digest[8:16], signed=True)
+        self._writers_lock_key = int.from_bytes(digest[:8], signed=True)
+        self._jobs_lock_key = int.from_bytes(digest[8:16], signed=True)
 
     def close(self) -> None:
         """End the connection, and with it the locks it holds."""
@@ -499,7 +499,7 @@ class SpaceDatabase(Connection):
         Returns whether the lock was taken.
         """
         with db.pipeline():
-            lock_cursor = db.execute("select pg_try_advisory_lock(%s)", [self._writers])
+            lock_cursor = db.execute("select pg_try_advisory_lock(%s)", [self._writers_lock_key])
             state_cursor = db.execute(STATE, [self.space])
         self._keep_state(state_cursor)
         return bool(lock_cursor.fetchall()[0][0])
@@ -526,7 +526,7 @@ class SpaceDatabase(Connection):
                 with db.pipeline(), db.transaction():
                     milliseconds = max(1, int(seconds * 1000))
                     db.execute("select set_config('lock_timeout', %s, true)", [f"{milliseconds}ms"])
-                    db.execute("select pg_advisory_lock(%s)", [self._writers])
+                    db.execute("select pg_advisory_lock(%s)", [self._writers_lock_key])
                     state_cursor = db.execute(STATE, [self.space])
             except psycopg.errors.LockNotAvailable:
                 raise Busy(self.holder()) from None
@@ -541,7 +541,7 @@ class SpaceDatabase(Connection):
             "and granted and classid = %s and objid = %s and pid <> pg_backend_pid()"
         )
         with suppress(psycopg.Error):
-            row = self._db.execute(sql, _halves(self._writers)).fetchone()
+            row = self._db.execute(sql, _halves(self._writers_lock_key)).fetchone()
             if row:
                 return str(row[0]).removeprefix("memoranda ") or "another program"
         return "another program"
@@ -554,7 +554,7 @@ class SpaceDatabase(Connection):
         self._lock_connection = None
         if db is not None and not db.closed:
             with suppress(psycopg.Error):
-                db.execute("select pg_advisory_unlock(%s)", [self._writers])
+                db.execute("select pg_advisory_unlock(%s)", [self._writers_lock_key])
 
     def role_without_policies(self) -> str:
         """Return the role of the connection if row-level security does not apply to it, else ""."""
@@ -573,7 +573,7 @@ class SpaceDatabase(Connection):
             "select case when exists (select from pg_locks where locktype = 'advisory' and pid = pg_backend_pid() "
             "and classid = %s and objid = %s) then true else pg_try_advisory_lock(%s) end"
         )
-        rows = self._rows(sql, *_halves(self._jobs), self._jobs)
+        rows = self._rows(sql, *_halves(self._jobs_lock_key), self._jobs_lock_key)
         self._has_jobs = bool(rows[0][0])
         return self._has_jobs
 

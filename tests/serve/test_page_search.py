@@ -159,7 +159,7 @@ async def test_the_last_seven_days_are_one_press_and_keep_the_query(web, page):
 
 def titles_offered(html):
     """The notes, names and commands that the palette offers, in their order."""
-    return [plain(title) for title in re.findall(r"<li role=.option.*?<span>(.*?)</span>", html)]
+    return [plain(title) for title in re.findall(r"<a role=.option.*?<span>(.*?)</span>", html)]
 
 
 async def test_the_palette_offers_what_holds_before_what_is_contradicted_or_planted(web, page):

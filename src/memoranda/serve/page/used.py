@@ -261,7 +261,7 @@ def _words_of(remarks: _Remarks, told: ToldNote) -> str:
 
     "" if they are nothing but the title. They begin with the title if that begins their sentence.
 
-    remarks: the remarks on all notes that are told. The page shows that of this note apart.
+    remarks: the remarks on all notes that are told. The page shows the remark on this note apart.
     """
     title = " ".join(flat(told.note.title).split())
     mark = remarks.marks.get(told.note.row, "")

@@ -42,6 +42,13 @@ def spoken_texts(page: Any) -> list[str]:
     return [node["name"]["value"] for node in nodes if "name" in node]
 
 
+def test_the_chosen_day_of_the_calendar_has_no_number_of_chosen_notes(visit):
+    with visit("/page/calendar") as page:
+        day = page.locator("td.chosen")
+        expect(day).to_be_visible()
+        assert day.evaluate("it => getComputedStyle(it, '::after').content") == "none"
+
+
 def test_chosen_notes_are_counted_also_out_of_sight(visit, memory):
     for number in range(12):
         title = f"Counted {number}"

@@ -189,7 +189,7 @@ def test_why_is_beside_the_writer_of_a_hit_until_it_is_opened(visit):
 def test_a_search_is_at_the_top_of_today_and_its_rows_are_hit_by_a_finger(visit):
     with visit("/page", **PHONE) as page:
         page.locator(".quick [data-palette]").click()
-        rows = page.locator("#palette [role=option] a")
+        rows = page.locator("#palette a[role=option]")
         expect(rows.first).to_be_visible()
         heights = [row.bounding_box()["height"] for row in rows.all()]
         assert min(heights) >= 43

@@ -48,11 +48,11 @@ async def test_erase_links_the_other_notes_that_have_the_words(web, page):
     elsewhere = html.partition("stand elsewhere")[2]
 
     assert f'<a href="{id_url(copy.id)}">Copy</a>' in elsewhere
-    assert f"Copy “{secret}”" in plain(elsewhere)
+    assert re.search(f"“{secret}” one note\\s+Copy", plain(elsewhere))
     web.note("Vaults", "# Vaults\n\n- [decision] use the [[Vault]] of the bank\n")
     web.note("Bank", "# Bank\n\n- [decision] use the [[Vault]] of the bank\n")
     html = await page.see(f"{note_url('notes', 'Bank.md')}?part=erase")
-    assert "Vaults “use the Vault of the bank”" in plain(html)
+    assert re.search("“use the Vault of the bank” one note\\s+Vaults", plain(html))
     assert "Nothing to see" not in plain(elsewhere)
 
 
@@ -586,6 +586,24 @@ async def test_the_page_of_a_refused_form_leads_back_to_it(web, page):
     assert '<a class="button main" href="/page/agents">' in answer.text
     answer = await page.send("/page/agents/pause", back="https://evil.example/page")
     assert "evil" not in answer.text
+
+
+async def test_before_an_erasure_words_that_fewest_notes_share_come_first(web, page):
+    text = "Ask the porter first.\n\nIt opens with sparrow-lantern-47."
+    gate = web.note("Gate", text)
+    for name in ("Alder", "Birch"):
+        web.note(name, "Ask the porter first.")
+    web.note("Cedar", "It opens with sparrow-lantern-47.")
+    html = await page.see(f"{note_url(gate.project, gate.path)}?part=erase")
+    _, _, elsewhere = html.partition("The same words stand elsewhere")
+    headings = [plain(heading).strip() for heading in re.findall("<h3>(.*?)</h3>", elsewhere)]
+    assert headings == [
+        "“It opens with sparrow-lantern-47.” one note",
+        "“Ask the porter first.” 2 notes",
+    ]
+    rare, _, common = elsewhere.partition("Ask the porter first.")
+    assert "Cedar</a>" in rare
+    assert "Birch</a>" in common
 
 
 def test_shared_words_are_the_longest_common_line_or_else_word():

@@ -131,3 +131,15 @@ async def test_the_rail_and_the_card_of_an_agent_tell_one_time(web, page):
     assert "35 min" not in rail_words
     card_words = plain(cards)
     assert "5 min ago" in card_words
+
+
+async def test_days_before_the_last_two_are_folded_with_how_much_there_is(web, page):
+    tea = web.note("Tea", "x")
+    for number in range(3):
+        got(web, "search_notes", f"tea {number}", tea)
+        got(web, "read_note", "Tea", tea)
+        web.later(days=1)
+    html = await page.see(GOT)
+    assert len(days(html)) == 2
+    (folded,) = re.findall(r'<details class="earlier">(.*?)</summary>', html, re.S)
+    assert plain(folded).split()[1:] == ["Searched", "for", "1", "·", "Read", "1"]

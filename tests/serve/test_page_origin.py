@@ -114,13 +114,14 @@ async def test_all_notes_tell_who_wrote_the_text_whatever_was_tagged_later(web, 
     web.memory.tag("notes/Tea.md", tags)
     html = await page.see("/page/search")
     (meta,) = meta_of(html)
-    assert meta.strip() == "Cl claude · today 12:00 · notes #hot"
+    assert meta.strip() == "Cl claude · today 12:00 · notes"
+    assert ">#hot</a>" in html
 
     edit = FindReplace("Green", "Black")
     web.memory.edit("notes/Tea.md", edit)
     html = await page.see("/page/search")
     (meta,) = meta_of(html)
-    assert meta.strip() == "Y You · just now · notes #hot"
+    assert meta.strip() == "Y You · just now · notes"
 
 
 def titles_listed(html):

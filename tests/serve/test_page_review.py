@@ -353,7 +353,7 @@ async def test_the_only_question_has_later_and_its_keys(web, page, address, late
     memory(web, "Anna has an allergy to hazelnuts.", category="people")
     html = await page.see(address)
     assert f'<a class="button quiet" href="{later}" data-key="s">Later' in html
-    keys = html.partition('class="soft by-key"')[2].partition("</p>")[0]
+    keys = html.partition('class="meta by-key"')[2].partition("</p>")[0]
     assert "undo" in keys
     assert "next, previous" not in keys
 

@@ -54,9 +54,10 @@ async def test_a_hit_that_a_newer_hit_contradicts_is_marked_with_it(web, page, o
     name = "Lena" if old.isascii() else "莉娜"
     html = await page.see(f"/page/search?q={name}")
     hits = re.findall(r'<li class="hit".*?</li>', html, re.S)
-    marked = [plain(hit) for hit in hits if "Contradicted since" in hit]
-    assert len(marked) == 1
-    assert re.search("lives in Kyoto|住在京都", marked[0])
+    (marked,) = [hit for hit in hits if "Contradicted by" in hit]
+    # The sentence is struck out where it stands, and not said again.
+    (struck_out,) = re.findall("<s>(.*?)</s>", marked)
+    assert re.search("lives in Kyoto|住在京都", plain(struck_out))
 
 
 async def test_facts_of_the_note_of_a_name_that_something_newer_contradicts_are_marked(web, page):
@@ -158,7 +159,7 @@ async def test_the_last_seven_days_are_one_press_and_keep_the_query(web, page):
 
 def titles_offered(html):
     """The notes, names and commands that the palette offers, in their order."""
-    return [plain(title) for title in re.findall(r"<li role=.option.*?<span>(.*?)</span>", html)]
+    return [plain(title) for title in re.findall(r"<a role=.option.*?<span>(.*?)</span>", html)]
 
 
 async def test_the_palette_offers_what_holds_before_what_is_contradicted_or_planted(web, page):
@@ -187,3 +188,19 @@ async def test_the_palette_offers_pinned_notes_before_anybody_types(web, page):
     commands, _, _ = palette.partition("</template>")
     titles = titles_offered(commands)
     assert titles[:2] == [note.title, "Today"]
+
+
+@pytest.mark.parametrize(
+    ("passage", "expected_line"),
+    [
+        (
+            "- [fix] ask two people\n\nIt was found on Tuesday.",
+            "ask two people · It was found on Tuesday.",
+        ),
+        ("It waits.\n\nThen it stops.", "It waits. Then it stops."),
+        ("先问两个人\n  \n  周二发现。", "先问两个人 · 周二发现。"),
+        ("`porter` finds *count*, **twice**", "porter finds count, twice"),
+    ],
+)
+def test_a_passage_is_one_line_without_marks_of_markdown(passage, expected_line):
+    assert readable_passage(passage, "x") == expected_line

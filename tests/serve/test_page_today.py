@@ -284,3 +284,11 @@ async def test_open_questions_are_counted_only_in_the_sentence_about_all(web, pa
     assert "One question needs you." in plain(await page.see("/page"))
     for address in ("/page?agent=claude", "/page?week=last", "/page?who=you"):
         assert "needs you." not in plain(await page.see(address))
+
+
+async def test_several_changes_of_yours_lead_to_what_you_did_on_that_day(web, page):
+    for name in ("Alder", "Birch"):
+        web.memory.write(Draft("x", project="notes", title=name))
+    html = await page.see("/page")
+    (address,) = re.findall(r'<a href="(/page\?who=owner&amp;day=[\d-]+)">2 changes</a>', html)
+    assert "Alder</a>" in await page.see(address.replace("&amp;", "&"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import timedelta
 
 import pytest
@@ -157,3 +158,20 @@ async def test_a_reminder_that_is_overdue_for_too_long_is_said_not_to_be_told(we
     web.memory.delete("Renew the passport")
     html = await page.see("/page/ask?agent=claude")
     assert "so no session is told of it:" not in html
+
+
+@pytest.mark.parametrize("prompt", ["where does Lena Fischer live now?", ""])
+async def test_a_told_note_that_a_newer_one_contradicts_is_shown_with_that_one(web, page, prompt):
+    text = "- [role] designer\n- [place] lives in Porto"
+    metadata = {} if prompt else {"pinned": True}
+    web.note("Lena Fischer", text, metadata=metadata)
+    web.later(days=1)
+    newer = memory(web, "Lena Fischer lives in Leeds.", category="people")
+    texts = preview(web.memory, "claude", prompt)
+    assert "newer: " in (texts.for_prompt if prompt else texts.at_start).text
+    html = await page.see(f"/page/ask?agent=claude&prompt={prompt}")
+    rows = re.findall("<li>.*?</li>", html, re.S)
+    (row,) = [row for row in rows if "<p>designer · lives in Porto</p>" in row]
+    assert "newer: " not in row
+    contradicted = row.partition("Contradicted by")[2]
+    assert note_url("categories", newer.path) in contradicted

@@ -11,7 +11,6 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import MAXYEAR, MINYEAR, date, datetime, timedelta
-from functools import partial
 from typing import Any
 
 from starlette.responses import Response
@@ -27,7 +26,6 @@ from memoranda.index.rows import NoteInfo
 from memoranda.jobs import reminders
 from memoranda.note.reminder import Reminder
 from memoranda.query import Query, day
-from memoranda.serve.page.graph_names import project_title
 from memoranda.serve.page.times import Clock
 from memoranda.serve.page.visit import Visit
 from memoranda.serve.page.writers import writer_of, writing_agent
@@ -204,7 +202,6 @@ def show(visit: Visit) -> Response:
         previous=(month - timedelta(days=1)).isoformat()[:7],
         following=(month + timedelta(days=31)).isoformat()[:7],
         back=visit.here,
-        project_title=partial(project_title, visit.language),
     )
 
 

@@ -22,8 +22,8 @@ from memoranda.serve.page.addresses import id_url
 from memoranda.serve.page.search import readable_passage
 from memoranda.serve.page.visit import Visit
 
-# Before a note is erased, notes with the same words are named: at most this many.
-_MAX_NAMED = 8
+# Before a note is erased, notes with the same words are named: at most this many by the same words.
+_MAX_NAMED = 4
 # Characters of a line that two notes do not have by chance, and a word without the signs around it.
 _MIN_LINE = 12
 _WORD = re.compile(r"\w[\w.@/-]*\w")
@@ -55,7 +55,7 @@ def form(visit: Visit, info: NoteInfo) -> Response:
         note=info,
         title=masked_title(visit.memory, info),
         foretold=foretold,
-        mentions=_shown_with_words(visit.memory, info, foretold.mentions),
+        mentions=_by_words(_shown_with_words(visit.memory, info, foretold.mentions)),
         most_named=_MAX_NAMED,
     )
 
@@ -94,6 +94,17 @@ def _shown_with_words(
             shown_mention = replace(shown_mention, shared=shared)
         shown.append(shown_mention)
     return shown
+
+
+def _by_words(mentions: Iterable[ShownMention]) -> list[tuple[str, list[ShownMention]]]:
+    """Return mentions by the words that they share with the note.
+
+    Words that few notes share come first: a secret is not a phrase of many notes.
+    """
+    groups: dict[str, list[ShownMention]] = {}
+    for mention in mentions:
+        groups.setdefault(mention.shared, []).append(mention)
+    return sorted(groups.items(), key=lambda group: len(group[1]))
 
 
 def shared_words(text: str, other: str) -> str:

@@ -156,7 +156,10 @@ def show(visit: Visit) -> Response:
         about=about,
         titles={info.row: shown_title(visit, info) for info in linked_notes},
         connections=[
-            (related, info) for related in about.relations if related.name for info in related.notes
+            (related, info)
+            for related in about.relations
+            if related.name or not related.is_incoming
+            for info in related.notes
         ],
         cards=_cards(about),
         most_facts=_MAX_FACTS,

@@ -37,9 +37,9 @@ from memoranda.serve.page.contradicted import (
     struck_out,
 )
 from memoranda.serve.page.facts import contradicting, names_in, statements_of
-from memoranda.serve.page.note_text import words_of_links
 from memoranda.serve.page.offered_names import is_meant_alone, names_for
 from memoranda.serve.page.package_files import TEXTS, text_in
+from memoranda.serve.page.plain_markdown import plain_words
 from memoranda.serve.page.text_origin import text_origin
 from memoranda.serve.page.visit import Visit
 from memoranda.serve.page.writers import AUTHORS, BY_HAND
@@ -56,6 +56,8 @@ MOST_HITS = 200
 FILTERS = ("project", "category", "tag", "agent", "from", "until", "archive")
 # The marks before a heading, or before an item of a list with the category of a fact.
 _ITEM = re.compile(r"\n\s*(?:[-*+]|#{1,6})\s+(?:\[[^\[\]\n]{2,60}\]\s+)?")
+# The blank line behind a paragraph, or a list, that does not end as a sentence does.
+_PARAGRAPH = re.compile(r"(?<=[^\s.!?:;。！？：；])[ \t]*\n[ \t]*\n\s*(?=\S)")
 # Tags at the end of a line, which are shown beside the text.
 _TAGS = re.compile(r"(?:[ \t]+#[\w/-]+)+[ \t]*(?=\n|\Z)")
 _DOT = " · "
@@ -485,14 +487,13 @@ def passage_of(hit: Hit) -> tuple[list[str], str]:
 def readable_passage(passage: str, title: str) -> str:
     """Return a passage of Markdown as one line, without the title at its beginning.
 
-    Headings and items of lists are separated by dots, and links become their words: `- [[Bo]]` and
-    `- tea` give `Bo · tea`. "" if the passage says nothing but the title.
+    Headings, items of lists and paragraphs without a full stop are separated by dots, and links
+    become their words: `- [[Bo]]` and `- tea` give `Bo · tea`. "" if the passage says nothing but
+    the title.
     """
     without_tags = _TAGS.sub("", passage.strip())
-    separated = _ITEM.sub(_DOT, f"\n{without_tags}")
-    # A link may be cut at the end of the passage, so a `[[` can be left.
-    without_links = words_of_links(separated).replace("[[", "")
-    line = " ".join(without_links.split()).removeprefix(_DOT.lstrip())
+    separated = _PARAGRAPH.sub(_DOT, _ITEM.sub(_DOT, f"\n{without_tags}"))
+    line = " ".join(plain_words(separated).split()).removeprefix(_DOT.lstrip())
     after_title = line.removeprefix(title.strip())
     if after_title.strip(" .…") == "":
         return ""

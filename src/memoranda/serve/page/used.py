@@ -7,14 +7,17 @@ of one day are listed together, and like calls are one row.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
+from functools import partial
 from itertools import chain, groupby
+from typing import NamedTuple
 
 from starlette.responses import Response
 
 from memoranda.engine import MemorySession
+from memoranda.engine.contested import Contradiction, newer
 from memoranda.engine.served import Served, log_of
 from memoranda.engine.session_start import reminders_told_no_more
 from memoranda.index.rows import NoteInfo
@@ -28,6 +31,8 @@ from memoranda.text.unicode import flat
 # Calls on one page, and the notes that are named for a row.
 _ROWS_PER_PAGE = 100
 _MAX_NOTES = 30
+# The days that are not folded.
+_DAYS_OPEN = 2
 # The calls in which notes are counted, and the notes that are named as those got most often.
 _CALLS_COUNTED = 1_000
 _MAX_OFTEN = 8
@@ -83,6 +88,17 @@ class UsedDay:
     ways: Mapping[str, list[UsedRow]]
 
 
+class _Remarks(NamedTuple):
+    """Remarks on the validity of notes, by row of the note.
+
+    marks: the remark in words, which an agent is told before the passages of the note.
+    newer: the newer note that contradicts it.
+    """
+
+    marks: Mapping[int, str]
+    newer: Mapping[int, Contradiction]
+
+
 def show(visit: Visit) -> Response:
     """Show which notes the agent in the field `agent` got."""
     agent = visit.text("agent")
@@ -118,6 +134,7 @@ def _listed(
         days=_days(visit, listed.rows, infos),
         often=_most_often(rows, infos) if info is None else [],
         most_notes=_MAX_NOTES,
+        days_open=_DAYS_OPEN,
         path=visit.request.url.path,
         fields=fields,
     )
@@ -209,6 +226,10 @@ def ask(visit: Visit) -> Response:
     is_too_short = False
     if preview is not None:
         at_start, for_prompt, nearest, is_too_short = preview(visit.memory, agent, prompt)
+    told_notes = chain(
+        nearest, *(part.notes for part in (*at_start.sections, *for_prompt.sections))
+    )
+    remarks = _remarks(visit.memory, [told_note.note for told_note in told_notes])
     return visit.html(
         "ask.html",
         agents=agents or [_DEFAULT_AGENT],
@@ -217,7 +238,8 @@ def ask(visit: Visit) -> Response:
         tellings={"prompt": for_prompt, "start": at_start},
         nearest=nearest,
         is_too_short=is_too_short,
-        words_of=_words_of,
+        remarks=remarks,
+        words_of=partial(_words_of, remarks),
         told_no_more=_told_no_more(visit, agent),
     )
 
@@ -229,13 +251,21 @@ def _told_no_more(visit: Visit, agent: str) -> list[NoteInfo]:
     return [info for info in overdue if not visit.memory.is_held_back(info)]
 
 
-def _words_of(told: ToldNote) -> str:
+def _remarks(memory: MemorySession, infos: Sequence[NoteInfo]) -> _Remarks:
+    """Return the remarks on the validity of notes that are told."""
+    return _Remarks(memory.validity_marks(infos), newer(memory, infos))
+
+
+def _words_of(remarks: _Remarks, told: ToldNote) -> str:
     """Return the words that an agent is told of a note, without its title and marks of Markdown.
 
     "" if they are nothing but the title. They begin with the title if that begins their sentence.
+
+    remarks: the remarks on all notes that are told. The page shows the remark on this note apart.
     """
     title = " ".join(flat(told.note.title).split())
-    first, *others = told.passages
+    mark = remarks.marks.get(told.note.row, "")
+    passages = [passage.removeprefix(f"[{mark}] ") for passage in told.passages]
     # A note is told with its title before its first line.
-    words = first.removeprefix(f"{title}: ")
-    return readable_passage("\n".join([words, *others]), title)
+    passages[0] = passages[0].removeprefix(f"{title}: ")
+    return readable_passage("\n".join(passages), title)

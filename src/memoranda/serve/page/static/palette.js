@@ -13,11 +13,12 @@ const list = palette.querySelector("ul");
 const commands = [...palette.querySelector("template").content.children];
 
 const rows = () => [...list.children];
-const addressOf = (row) => row?.querySelector("a")?.getAttribute("href");
-const chosen = () => list.querySelector("[aria-selected=true]") ?? list.firstElementChild;
+const optionIn = (row) => row?.querySelector("a");
+const addressOf = (row) => optionIn(row)?.getAttribute("href");
+const chosen = () => list.querySelector("[aria-selected=true]")?.closest("li") ?? list.firstElementChild;
 
 function choose(row) {
-  for (const other of rows()) other.setAttribute("aria-selected", other === row);
+  for (const other of rows()) optionIn(other).setAttribute("aria-selected", other === row);
   row?.scrollIntoView({ block: "nearest" });
 }
 

@@ -153,8 +153,7 @@ class MemoryCommands:
         """Carry out one command. Every MemorandaError becomes an error reply."""
         try:
             reply = Reply(self._answer(memory, arguments))
-            # A call without an error has these arguments.
-            if arguments["command"] == "view" and not _path_below_root(arguments["path"]):
+            if _shows_root(arguments):
                 reply.hint = self._other_notes_hint(memory)
         except MemorandaError as error:
             return plain_error_reply(error)
@@ -456,6 +455,15 @@ def _with_names_on_disk(files: Files, arguments: Arguments) -> Arguments:
             if files.at(_path_below_root(unescaped_path)).kind != "missing":
                 paths[key] = unescaped_path
     return {**arguments, **paths}
+
+
+def _shows_root(arguments: Arguments) -> bool:
+    """Whether a call that was answered without an error listed /memories itself."""
+    if arguments["command"] != "view":
+        return False
+    path = arguments["path"]
+    # A path with a backslash is the escaped name of a file.
+    return "\\" not in path and not _path_below_root(path)
 
 
 def _path_below_root(path: str) -> str:

@@ -74,6 +74,12 @@ _HAN = (
 # The score of a token that occurs 0, 1, … 5 times in a memory. More than five count as five.
 _COUNT_SCORES = (0.0, 1.0, 1.5, 2.0, 2.0, 3.0)
 _TAG_SCORE = 1.0
+# A smart search looks about this many times whether a note has a token of the query. In many notes,
+# it looks for the first tokens only, but for at least _FEWEST_SMART_TOKENS.
+_MOST_SMART_LOOKS = 2_000_000
+_FEWEST_SMART_TOKENS = 200
+# A note with more characters, counted again for each token, is read up to here.
+_MOST_SMART_CHARACTERS = 30_000_000
 # A query with this many terms is pasted text, even with quotes and capital operators in it.
 _MIN_PASTED_TERMS = 8
 # Evidence comes from at most this many notes.
@@ -633,6 +639,8 @@ def smart_search(
     The best memories come first. Equal scores are sorted by time of creation, the newest first,
     then by id. Stop words count only if `text` has no other words. Every note that passes the
     filters is read: a token also counts inside longer words, which full-text tables cannot find.
+    Of a query of many hundred tokens in many notes, only the first tokens count, and of a very long
+    note only the beginning, so that others need not wait long.
 
     query: the filters, which must name projects.
     viewer: the agent that asks; None for the owner. Hidden notes are left out.
@@ -645,9 +653,12 @@ def smart_search(
         raise InvalidInput("no valid tokens in query")
     counted_tokens = _counted_tokens(text, query_tokens)
     with search_context(db, query, viewer) as context:
+        most_tokens = max(_FEWEST_SMART_TOKENS, _MOST_SMART_LOOKS // max(1, context.size))
+        del counted_tokens[most_tokens:]
+        most_characters = _MOST_SMART_CHARACTERS // len(counted_tokens)
         candidates: list[_SmartCandidate] = []
         for content in context.contents():
-            candidate = _smart_score(content, counted_tokens)
+            candidate = _smart_score(content, counted_tokens, most_characters)
             if candidate is not None:
                 candidates.append(candidate)
         archived_rows = context.archived([candidate.row for candidate in candidates])
@@ -720,7 +731,9 @@ def _counted_tokens(text: str, query_tokens: list[str]) -> list[str]:
 
 
 def _smart_score(
-    content: tuple[int, int, str, str | None, str], counted_tokens: Sequence[str]
+    content: tuple[int, int, str, str | None, str],
+    counted_tokens: Sequence[str],
+    most_characters: int,
 ) -> _SmartCandidate | None:
     """Score a note by how often it contains each token. Return None if it contains none.
 
@@ -728,9 +741,10 @@ def _smart_score(
 
     content: (row, created, id, tags as JSON or None, text).
     counted_tokens: the tokens to look for.
+    most_characters: how many characters of the text are read.
     """
     row, created, identity, tags, body = content
-    lower_body = body.lower()
+    lower_body = body[:most_characters].lower()
     tokens_held: list[str] = []
     score = 0.0
     for token in counted_tokens:

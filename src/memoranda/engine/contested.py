@@ -58,6 +58,9 @@ class Reader(Protocol):
     def author_marks(self, info: NoteInfo) -> Sequence[Mark]:
         """Return the author of a note, and `unconfirmed`, unless its words are the owner's."""
 
+    def origin_marks(self, info: NoteInfo) -> Sequence[Mark]:
+        """Return the remarks on who wrote a note, and on who gave it its place."""
+
     def invalid_rows(self) -> set[int]:
         """Return the rows of the notes that are not valid now."""
 
@@ -271,7 +274,7 @@ def marks(memory: Reader, pairs: Mapping[int, Contradiction]) -> dict[int, str]:
     marks_by_row: dict[int, str] = {}
     for row, pair in pairs.items():
         info = pair.new.info
-        authors = [mark.words for mark in memory.author_marks(info)]
+        authors = [mark.words for mark in memory.origin_marks(info)]
         origin = ", ".join([name_of(info), day_of(info, zone), *authors])
         marks_by_row[row] = one_line(f"newer: {pair.new.claim.value} ({origin})")
     return marks_by_row

@@ -146,10 +146,9 @@ NEW_NAMES = ("entities",)
 """Lists whose elements must have names that no entity has."""
 LISTS: dict[str, Callable[[int], list[str]]] = {
     "short": lambda n: [f"o {n}", f"p {n}"],
-    "one long text in": lambda n: [dict(texts(LARGE))["words"]],
     "one long list in": lambda n: [f"o {number}" for number in range(LONGEST_LIST)],
 }
-"""Lists in an element of a list, by kind."""
+"""Lists in an element of a list, by kind (`lists` has more)."""
 LONGEST_LIST = 10_000
 REPEATED_PARTS = {
     "one word": "a",
@@ -415,10 +414,21 @@ def elements(name: str, schema: dict[str, Any], call: int) -> Iterator[tuple[str
             begin = f"New {call} " if is_new else "Entity "
             yield f"different {key}", partial(with_different_text, plain, key, begin)
             continue
-        for kind, list_of in LISTS.items():
+        for kind, list_of in lists().items():
             # An entity that is there already would be left as it is.
             begin = f"{kind} {call} " if is_new else ""
             yield f"{kind} {key}", partial(with_list, plain, key, list_of, begin)
+
+
+def lists() -> dict[str, Callable[[int], list[str]]]:
+    """Lists in an element of a list, by kind: `LISTS`, and lists of one text as long as a note."""
+    kinds = [kind for kind, _ in texts(1)]
+    return LISTS | {f"one text of {kind} in": partial(list_of_one, kind) for kind in kinds}
+
+
+def list_of_one(kind: str, _: int) -> list[str]:
+    """A list of one text of this kind, as long as a note, in one line."""
+    return [dict(texts(LARGE))[kind].replace("\n", " ")]
 
 
 def with_different_text(plain: dict[str, Any], key: str, begin: str, number: int) -> dict[str, Any]:

@@ -414,10 +414,12 @@ def elements(name: str, schema: dict[str, Any], call: int) -> Iterator[tuple[str
             begin = f"New {call} " if is_new else "Entity "
             yield f"different {key}", partial(with_different_text, plain, key, begin)
             continue
-        for kind, list_of in lists().items():
-            # An entity that is there already would be left as it is.
+        for entity, (kind, list_of) in enumerate(lists().items(), 100):
+            # An entity that is there already would be left as it is. And each long text gets an
+            # entity of its own, so that none grows with each call.
             begin = f"{kind} {call} " if is_new else ""
-            yield f"{kind} {key}", partial(with_list, plain, key, list_of, begin)
+            shape_of_kind = plain if is_new else plain | {"entityName": f"Entity {entity}"}
+            yield f"{kind} {key}", partial(with_list, shape_of_kind, key, list_of, begin)
 
 
 def lists() -> dict[str, Callable[[int], list[str]]]:

@@ -639,8 +639,8 @@ def smart_search(
     The best memories come first. Equal scores are sorted by time of creation, the newest first,
     then by id. Stop words count only if `text` has no other words. Every note that passes the
     filters is read: a token also counts inside longer words, which full-text tables cannot find.
-    Of a query of many hundred tokens in many notes, only the first tokens count, and of a very long
-    note only the beginning, so that others need not wait long.
+    So that others need not wait long, only the first tokens of a very long query count, and only the
+    beginning of a very long note is read for it.
 
     query: the filters, which must name projects.
     viewer: the agent that asks; None for the owner. Hidden notes are left out.

@@ -184,6 +184,21 @@ def an_edit_of_the_owners_note(house: House, text: str) -> None:
 
 
 @door
+def a_move_of_the_owners_memory(house: House, text: str) -> None:
+    note = house.memory.write(Draft(f"Likes tabs ({TOPIC})", category="preferences"))
+    house.call("move_note", identifier=note.id, destination_path=f"preferences/{text}.md")
+
+
+@door
+def a_move_of_the_owners_folder(house: House, text: str) -> None:
+    arguments = {"command": "create", "path": "/memories/user/a/style.md"}
+    house.tools.call(house.memory, "memory", arguments | {"file_text": f"Tabs in {TOPIC}\n"})
+    house.call(
+        "memory", command="rename", old_path="/memories/user/a", new_path=f"/memories/user/{text}"
+    )
+
+
+@door
 def the_memory_command(house: House, text: str) -> None:
     house.call("memory_write", content=f"{text} ({TOPIC})", category="preferences")
 

@@ -14,7 +14,7 @@ note or entity that exists, so that it does its work and is not refused. Then:
 - `/api`, `/mcp`: a server of the home is asked at every address of `/api`, and for every prompt,
   resource and completion, and gets bodies that are deep, wide and long.
 - `socket`: its socket gets such lines.
-- `stdin`: commands that read standard input.
+- `stdin`: commands that read standard input, `memory agent` with batches and prompts among them.
 
 `--only` runs what begins with PREFIX: the name of a tool or a part of its call, or a name above.
 With `--home`, a copy of the home that is there is used, and it is made if it is missing. So a long
@@ -22,8 +22,8 @@ run can be made in parts.
 
 Printed are the calls that take more processor time than SECONDS, and those that keep others waiting
 for more than WAIT: a second caller asks for a note all the while, and what counts is the processor
-time the process spent meanwhile. With --all every call is printed. Ends with 1 where one is above a
-limit.
+time the process spent meanwhile. A call that ends in an internal error is printed, too. With --all
+every call is printed. Ends with 1 where one is above a limit or failed.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ from urllib.parse import quote, urlencode
 
 from memoranda import Draft, Query, faces
 from memoranda.engine import MemorySession, open_session
-from memoranda.errors import Busy
+from memoranda.errors import Busy, internal_sentence
 from memoranda.faces.tool import Registry
 
 NOTES = 10_000
@@ -87,6 +87,8 @@ PROMPTS = {
 TEMPLATE = "memory://{project}/{+path}"
 LONGEST_ADDRESS = 60_000
 """Characters of an address that a server reads."""
+FAILURES = ("inside memoranda", "inside the server", "Traceback")
+"""What the answer of a call has that ended in an internal error."""
 TICKS = os.sysconf("SC_CLK_TCK")
 WORDS = ["amber", "birch", "cedar", "delta", "ember", "fjord", "grove", "heron"]
 ENTITIES = 6_000
@@ -144,10 +146,9 @@ NEW_NAMES = ("entities",)
 """Lists whose elements must have names that no entity has."""
 LISTS: dict[str, Callable[[int], list[str]]] = {
     "short": lambda n: [f"o {n}", f"p {n}"],
-    "one long text in": lambda n: [dict(texts(LARGE))["words"]],
     "one long list in": lambda n: [f"o {number}" for number in range(LONGEST_LIST)],
 }
-"""Lists in an element of a list, by kind."""
+"""Lists in an element of a list, by kind (`lists` has more)."""
 LONGEST_LIST = 10_000
 REPEATED_PARTS = {
     "one word": "a",
@@ -198,6 +199,11 @@ class Cost:
     seconds: float
     waited: float
     answer: str
+
+    @property
+    def is_failure(self) -> bool:
+        """Whether the call ended in an internal error."""
+        return any(words in self.answer for words in FAILURES)
 
 
 class Caller:
@@ -408,10 +414,23 @@ def elements(name: str, schema: dict[str, Any], call: int) -> Iterator[tuple[str
             begin = f"New {call} " if is_new else "Entity "
             yield f"different {key}", partial(with_different_text, plain, key, begin)
             continue
-        for kind, list_of in LISTS.items():
-            # An entity that is there already would be left as it is.
+        for entity, (kind, list_of) in enumerate(lists().items(), 100):
+            # An entity that is there already would be left as it is. And each long text gets an
+            # entity of its own, so that none grows with each call.
             begin = f"{kind} {call} " if is_new else ""
-            yield f"{kind} {key}", partial(with_list, plain, key, list_of, begin)
+            shape_of_kind = plain if is_new else plain | {"entityName": f"Entity {entity}"}
+            yield f"{kind} {key}", partial(with_list, shape_of_kind, key, list_of, begin)
+
+
+def lists() -> dict[str, Callable[[int], list[str]]]:
+    """Lists in an element of a list, by kind: `LISTS`, and lists of one text as long as a note."""
+    kinds = [kind for kind, _ in texts(1)]
+    return LISTS | {f"one text of {kind} in": partial(list_of_one, kind) for kind in kinds}
+
+
+def list_of_one(kind: str, _: int) -> list[str]:
+    """A list of one text of this kind, as long as a note, in one line."""
+    return [dict(texts(LARGE))[kind].replace("\n", " ")]
 
 
 def with_different_text(plain: dict[str, Any], key: str, begin: str, number: int) -> dict[str, Any]:
@@ -598,11 +617,19 @@ def _cost(name: str, other_caller: Caller, call: Callable[[], Any]) -> Cost:
     """What a call costs this thread."""
     other_caller.longest()
     begin = time.thread_time()
-    reply = call()
+    answer = answer_of(call)
     seconds = time.thread_time() - begin
     waited = other_caller.longest()
-    answer = reply.text or ""
-    return Cost(name, seconds, waited, answer[:100])
+    return Cost(name, seconds, waited, answer)
+
+
+def answer_of(call: Callable[[], Any]) -> str:
+    """Return the beginning of a tool's reply, or the sentence about an error that it did not expect."""
+    try:
+        reply = call()
+    except Exception as error:
+        return internal_sentence(error)
+    return (reply.text or "")[:100]
 
 
 @contextmanager
@@ -739,35 +766,49 @@ def measure_stdin(home: Path, *, only: str = "") -> Iterator[Cost]:
     """What commands cost that read standard input. Nobody else waits for their process."""
     command = [sys.executable, "-m", "memoranda", "--home", str(home)]
     environment = os.environ | {"HOME": str(home.parent), "MEMORY_HOME": str(home)}
-    for kind, text in texts(LARGE):
-        search = json.dumps({"query": text[:10_000]})
-        prompt = json.dumps({"prompt": text, "session_id": "s"})
-        record = json.dumps({"content": text, "title": kind})
-        entity = json.dumps(
-            {"type": "entity", "name": kind, "entityType": "t", "observations": [text]}
+    for name, arguments, line in stdin_calls():
+        if not name.startswith(only):
+            continue
+        begin = resource.getrusage(resource.RUSAGE_CHILDREN)
+        done = subprocess.run(
+            [*command, *arguments.split()],
+            input=line.encode("utf-8", "surrogatepass"),
+            env=environment,
+            capture_output=True,
         )
-        inputs = {
-            "write -": text,
-            "call search_notes -": search,
-            "hook prompt claude-code": prompt,
-            "import": record,
-            "graph import -": entity,
-        }
-        for arguments, line in inputs.items():
-            name = f"stdin {arguments}: {kind}"
-            if not name.startswith(only):
-                continue
-            begin = resource.getrusage(resource.RUSAGE_CHILDREN)
-            done = subprocess.run(
-                [*command, *arguments.split()],
-                input=line.encode("utf-8", "surrogatepass"),
-                env=environment,
-                capture_output=True,
-            )
-            end = resource.getrusage(resource.RUSAGE_CHILDREN)
-            seconds = end.ru_utime + end.ru_stime - begin.ru_utime - begin.ru_stime
-            answer = (done.stdout or done.stderr).decode("utf-8", "replace")[:100]
-            yield Cost(name, seconds, 0.0, answer)
+        end = resource.getrusage(resource.RUSAGE_CHILDREN)
+        seconds = end.ru_utime + end.ru_stime - begin.ru_utime - begin.ru_stime
+        answer = (done.stdout or done.stderr).decode("utf-8", "replace")[:200]
+        yield Cost(name, seconds, 0.0, answer)
+
+
+def stdin_calls() -> Iterator[tuple[str, str, str]]:
+    """Name, arguments and standard input of commands."""
+    for kind, text in texts(LARGE):
+        entity = {"type": "entity", "name": kind, "entityType": "t", "observations": [text]}
+        yield f"stdin write -: {kind}", "write -", text
+        search = json.dumps({"query": text[:10_000]})
+        yield f"stdin call search_notes -: {kind}", "call search_notes -", search
+        prompt = json.dumps({"prompt": text, "session_id": "s"})
+        yield f"stdin hook prompt: {kind}", "hook prompt claude-code", prompt
+        yield f"stdin import: {kind}", "import", json.dumps({"content": text, "title": kind})
+        yield f"stdin graph import: {kind}", "graph import -", json.dumps(entity)
+        for name, batch in batches(text).items():
+            yield f"stdin agent {name}: {kind}", "agent", json.dumps(batch)
+    for kind, body in bodies():
+        yield f"stdin agent body: {kind}", "agent", body
+        yield f"stdin call body: {kind}", "call search_notes -", body
+
+
+def batches(text: str) -> dict[str, Any]:
+    """Batches of the agent's tools that have a text at each of their places."""
+    return {
+        "content": [{"name": "memory_write", "params": {"content": text}}],
+        "query": [{"name": "memory_search", "params": {"query": text}}],
+        "name": [{"name": text, "params": {text[:1000]: text}}],
+        "prompt": {"prompt": text},
+        "calls": [{"name": "memory_search", "params": {"query": text[:100]}}] * 10,
+    }
 
 
 def _processor_time(process: int) -> float:
@@ -827,7 +868,7 @@ def main(options: argparse.Namespace) -> int:
         for cost in _costs(home, options.only):
             slow += _show(cost, options)
             number += 1
-    print(f"{number} calls, {slow} above the limits")
+    print(f"{number} calls, {slow} above the limits or failed")
     return 1 if slow else 0
 
 
@@ -861,8 +902,11 @@ def _costs(home: Path, only: str) -> Iterator[Cost]:
 
 
 def _show(cost: Cost, options: argparse.Namespace) -> bool:
-    """Print a call if it is above a limit or all are asked for; return whether it is above one."""
-    is_slow = cost.seconds > options.seconds or cost.waited > options.wait
+    """Print a call if it is above a limit, failed, or all are asked for.
+
+    Returns whether it is above a limit or failed.
+    """
+    is_slow = cost.seconds > options.seconds or cost.waited > options.wait or cost.is_failure
     if is_slow or options.all:
         words = cost.answer.split()
         answer = " ".join(words)

@@ -42,6 +42,8 @@ DOORS = (
     "an open task",
     "an edit of a header",
     "an edit of the owners note",
+    "a move of the owners memory",
+    "a move of the owners folder",
     "the memory command",
     "a reminder",
     "the memory tool",

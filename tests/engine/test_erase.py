@@ -535,6 +535,21 @@ def test_notes_that_name_it_stay_and_are_reported(memory: MemorySession) -> None
     assert memory.read("notes/quoting.md").content == "zq4711vault, he said"
 
 
+def test_the_files_that_it_shows_stay_and_are_reported(place: Place, memory: MemorySession) -> None:
+    ref = note(memory, "secret plan", "![[zq4711vault.png]] and [the plan](img/plan%20b.pdf)")
+    folder = place.home / "notes"
+    (folder / "img").mkdir()
+    for path in ("zq4711vault.png", "img/plan b.pdf", "other.png"):
+        (folder / path).write_bytes(b"bytes")
+
+    assert words(memory.erase(ref, dry_run=True)) == {
+        "notes/zq4711vault.png",
+        "notes/img/plan b.pdf",
+    }
+    assert words(memory.erase(ref)) == {"notes/zq4711vault.png", "notes/img/plan b.pdf"}
+    assert (folder / "zq4711vault.png").exists()
+
+
 @pytest.mark.parametrize("other_title", ["C#", "C-1", "C", "C plus plus", "Objective-C++", "C++20"])
 def test_a_note_whose_address_only_begins_or_ends_alike_is_not_reported(
     memory: MemorySession, other_title: str

@@ -8,9 +8,10 @@ from typing import Any
 import pytest
 
 from index.conftest import Desk
-from memoranda.index import search
+from memoranda.index import features, search
 from memoranda.index.features import SHORT, chunk, chunk_spans, spans_from_index
 from memoranda.query import Query
+from memoranda.text.standing import MAX_CHARACTERS
 
 SMALL_TALK = [
     "the weather was mild again and the bus was late",
@@ -201,3 +202,19 @@ def test_notes_that_score_alike_have_one_order_on_all_pages(desk: Desk) -> None:
         )
         hit_paths = [hit.note.path for hit in page]
         assert hit_paths == paths[offset : offset + 10]
+
+
+def test_whether_a_long_turn_says_what_holds_is_read_of_its_beginning(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    lengths: list[int] = []
+
+    def reads_length(text: str) -> bool:
+        lengths.append(len(text))
+        return False
+
+    monkeypatch.setattr(features, "says_what_holds", reads_length)
+
+    features._is_standing("Ada: " + "so" * 500_000)
+
+    assert lengths == [2 * MAX_CHARACTERS - len("Ada: ") + 1]

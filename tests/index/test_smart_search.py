@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from memoranda import Draft, InvalidInput
 from memoranda.engine import MemorySession, open_session
+from memoranda.index import search as index_search
 from memoranda.index.search import smart_tokens
 from memoranda.query import memory_query
 
@@ -150,6 +151,26 @@ def test_the_best_come_first_then_the_newest_then_by_id(tmp_path: Path) -> None:
         newest = put(memory, "newest dark")
         ids = [hit.note.id for hit in memory.smart_search("dark").best]
         assert ids == [best, newest, *older]
+
+
+def test_a_query_of_more_tokens_than_may_be_looked_for_counts_the_first_ones(
+    memory: MemorySession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(index_search, "_MOST_SMART_LOOKS", 0)
+    monkeypatch.setattr(index_search, "_FEWEST_SMART_TOKENS", 2)
+    put(memory, "amber birch cedar")
+
+    assert score(memory, "amber birch cedar") == [2.0]
+
+
+def test_the_more_tokens_a_query_has_the_less_of_a_long_memory_is_read(
+    memory: MemorySession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(index_search, "_MOST_SMART_CHARACTERS", 20)
+    put(memory, "amber then birch")
+
+    assert score(memory, "birch") == [1.0]
+    assert score(memory, "amber birch") == [1.0]
 
 
 def test_a_query_without_a_letter_is_refused(memory: MemorySession) -> None:

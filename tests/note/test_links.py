@@ -12,6 +12,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from memoranda.errors import InvalidInput
+from memoranda.note import links
 from memoranda.note.links import (
     file_name,
     fold,
@@ -233,3 +234,18 @@ def test_every_title_makes_a_name_of_one_visible_file(title: str) -> None:
 )
 def test_a_memory_has_this_file_name(content: str, expected: str) -> None:
     assert memory_file_name(content, ID) == expected
+
+
+def test_a_first_line_as_long_as_a_note_is_made_into_a_name_by_its_beginning(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    lengths: list[int] = []
+
+    def measured_slug(path: str) -> str:
+        lengths.append(len(path))
+        return slug(path)
+
+    monkeypatch.setattr(links, "slug", measured_slug)
+
+    assert memory_file_name("记忆" * 500_000, ID).startswith("记忆记忆")
+    assert lengths == [10_000]

@@ -552,5 +552,5 @@ def _erasure_lines(erasure: Erased) -> list[str]:
     lines.append(f"Searched {searched}: {ending}")
     lines += [f"still in {remain}" for remain in erasure.remains]
     lines += [f"out of reach: {place}" for place in erasure.out_of_reach]
-    lines += [f"named by {mention.words}, which stays as it is" for mention in erasure.mentions]
+    lines += [f"{mention.relation}, which stays as it is" for mention in erasure.mentions]
     return lines

@@ -13,6 +13,8 @@ from memoranda.engine.contents import home_path
 from memoranda.engine.contested import newer_marks
 from memoranda.engine.profile import PINNED, ProfileEntry
 from memoranda.engine.profile import profile as entries_about_person
+from memoranda.engine.reading import ReadVerbs
+from memoranda.index.rows import NoteInfo
 from memoranda.text.unicode import one_line
 
 _KEYS = ("id", "path", "title", "why", "by", "confirmed", "text")
@@ -33,21 +35,34 @@ def profile_(call: Invocation, *, limit: int) -> None:
     with call.memory() as memory:
         entries = entries_about_person(memory, limit or _NO_LIMIT)
         newer = newer_marks(memory, [entry.info for entry in entries])
+        moved = {entry.info.row: _moved(memory, entry.info) for entry in entries}
     if call.json:
-        documents = [_document(entry) | validity(newer, entry.info) for entry in entries]
+        documents = [
+            _document(entry) | moved[entry.info.row] | validity(newer, entry.info)
+            for entry in entries
+        ]
         return call.document(entries=documents)
     if not entries:
         hint = 'memory write "prefers dark mode" --category preferences'
         return call.answer(f"Nothing is known about you yet. For example: {hint}")
-    call.table(("ID", "Category", "By", "Text"), _rows(entries, newer), form=_ROW)
+    call.table(("ID", "Category", "By", "Text"), _rows(entries, newer, moved), form=_ROW)
+
+
+def _moved(memory: ReadVerbs, info: NoteInfo) -> dict[str, str]:
+    """Return the remark, for `--json`, that an agent moved a note of the owner, or {}."""
+    marks = memory.name_marks(info)
+    return {"moved": marks[0].words} if marks else {}
 
 
 def _rows(
-    entries: Sequence[ProfileEntry], newer: Mapping[int, str]
+    entries: Sequence[ProfileEntry],
+    newer: Mapping[int, str],
+    moved: Mapping[int, Mapping[str, str]],
 ) -> list[tuple[str, str, str, str]]:
     """Return the cells of each entry: id, kind, writer, and the text in one line with its marks.
 
     newer: what a newer note says instead, by the row of the entry's note.
+    moved: the remark that an agent moved the note (`_moved`), by row.
     """
     rows: list[tuple[str, str, str, str]] = []
     for entry in entries:
@@ -55,13 +70,16 @@ def _rows(
         title = entry.info.title
         is_memory = entry.info.phase is not None
         # A memory has no title. The text of another note may begin with its title as a heading.
-        if not is_memory and not text.lstrip("# ").startswith(title):
+        is_titled = not is_memory and not text.lstrip("# ").startswith(title)
+        if is_titled:
             text = f"{title}: {text}"
         mark = ""
         if not entry.is_confirmed:
             mark = "(unconfirmed) "
         elif entry.why == PINNED:
             mark = "(pinned) "
+        if is_titled and moved[entry.info.row]:
+            mark += f"({moved[entry.info.row]['moved']}) "
         if entry.info.row in newer:
             mark += f"({newer[entry.info.row]}) "
         rows.append((entry.info.id[:8], kind(entry.info), _writer(entry), mark + one_line(text)))

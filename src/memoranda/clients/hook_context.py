@@ -507,7 +507,7 @@ def _notes_of_others(
 ) -> Iterator[tuple[NoteInfo, Sequence[Mark]]]:
     """Yield the notes that were created after `since` by anybody but this agent, the newest first.
 
-    Each note comes with its author and `unconfirmed`, unless its words are the owner's.
+    Each note comes with its author and `unconfirmed`, unless its words and its place are the owner's.
     """
     writers = _writers_of_new_files(memory, since)
     query = Query(
@@ -527,7 +527,7 @@ def _notes_of_others(
         # The owner has no agent's name, and neither has a file that appeared without us.
         writer = writers.get((info.project, info.path))
         if writer is None or writer != memory.agent:
-            yield info, memory.author_marks(info)
+            yield info, memory.origin_marks(info)
 
 
 def _writers_of_new_files(

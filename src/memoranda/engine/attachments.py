@@ -12,10 +12,12 @@ import json
 import posixpath
 import re
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
+from urllib.parse import unquote
 
 from memoranda.clock import stamp
 from memoranda.engine.engine import verb
@@ -47,6 +49,8 @@ _PLACEHOLDER = lazy_pattern(r"\{\{|<%|\$\{")
 # How many notes with links to an attachment are listed, and how many are searched for them.
 _MAX_LINKING_NOTES = 20
 _MAX_SEARCHED_NOTES = 200
+# The target of a link `[[target]]`, `[text](<target>)` or `[text](target)`.
+_LINK_TARGET = re.compile(r"\[\[([^\[\]\n|#]+)|\]\(<([^<>\n]+)>|\]\(([^\s()<>]+)")
 # A larger canvas is not read.
 _MAX_CANVAS_BYTES = 4 << 20
 
@@ -283,6 +287,33 @@ def with_attachments_marked(memory: ReadVerbs, info: NoteInfo, edges: Sequence[E
             edge = replace(edge, state=ATTACHMENT)
         marked_edges.append(edge)
     return marked_edges
+
+
+def files_shown_in(memory: ReadVerbs, project: str, texts: Iterable[str]) -> list[str]:
+    """Return the paths of the files that texts of a project embed or link to, sorted.
+
+    Only files that are not notes count, such as pictures. Every file with the name in the link
+    counts, whatever its folder is.
+
+    project: the project of the texts, in which the files are.
+    texts: the texts of notes.
+    """
+    source = memory.engine.source(project)
+    targets = {target for text in texts for target in chain(*_LINK_TARGET.findall(text)) if target}
+    names = {_file_name_in_link(target) for target in targets}
+    # Listing the files takes time, so it is only done if a link may lead to a file.
+    if not isinstance(source, FolderSource) or not any(map(_may_be_file, names)):
+        return []
+    return [
+        attachment.path
+        for attachment in inventory_of(source).attachments
+        if without_case(posixpath.basename(attachment.path)) in names
+    ]
+
+
+def _file_name_in_link(target: str) -> str:
+    """Return the name of the file that a link leads to, without case: `img/Plan%20B.pdf` → `plan b.pdf`."""
+    return without_case(unquote(posixpath.basename(target.strip())))
 
 
 def _may_lead_to_file(edge: Edge) -> bool:

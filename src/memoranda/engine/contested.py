@@ -61,6 +61,9 @@ class Reader(Protocol):
     def author_marks(self, info: NoteInfo) -> Sequence[Mark]:
         """Return the author of a note, and `unconfirmed`, unless its words are the owner's."""
 
+    def origin_marks(self, info: NoteInfo) -> Sequence[Mark]:
+        """Return the remarks on who wrote a note, and on who gave it its place."""
+
     def invalid_rows(self) -> set[int]:
         """Return the rows of the notes that are not valid now."""
 
@@ -328,7 +331,7 @@ def marks_of(memory: Reader, pairs: Mapping[int, Contradiction]) -> dict[int, st
     marks_by_row: dict[int, str] = {}
     for row, pair in pairs.items():
         info = pair.new.info
-        authors = [mark.words for mark in memory.author_marks(info)]
+        authors = [mark.words for mark in memory.origin_marks(info)]
         origin = ", ".join([name_of(info), day_of(info, zone), *authors])
         marks_by_row[row] = one_line(f"newer: {pair.new.claim.value} ({origin})")
     return marks_by_row

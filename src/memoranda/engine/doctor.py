@@ -49,10 +49,12 @@ from memoranda.note.reminder import Reminder
 from memoranda.query import Query
 from memoranda.sources.base import sha256
 from memoranda.sources.files import is_alive, lock_file, reason
+from memoranda.sources.folder import FolderSource
 from memoranda.sources.layout import PRIVATE, SKIPPED_FOLDERS, TEMP_PREFIX
 from memoranda.sources.path_guard import open_folder
 from memoranda.sources.synced_folders import synced_by
 from memoranda.sources.walking import walk
+from memoranda.text.unicode import sqlite_text
 
 # The name of a temporary file that memoranda wrote. The group is the number of the process.
 _TEMP = re.compile(re.escape(TEMP_PREFIX) + r"(\d+)-")
@@ -68,6 +70,9 @@ _WARNING_LEVELS = {
 }
 
 
+# Reading and comparing a note takes a tenth of a millisecond.
+_MOST_COMPARED_NOTES = 5_000
+_MOST_COMPARED_BYTES = 16 << 20
 # How findings name the file of the ledger.
 _LEDGER = "ledger.db"
 # The fix for each kind of damage to the ledger.
@@ -356,6 +361,7 @@ def _notes(memory: ReadVerbs) -> list[Finding]:
         *_missing_sources(memory.engine),
         *_reading_warnings(memory),
         *_duplicate_ids(memory),
+        *_notes_unlike_their_files(memory),
         *_unreferenced_vectors(memory),
         *_memories(memory),
     ]
@@ -444,6 +450,55 @@ def _duplicate_ids(memory: ReadVerbs) -> list[Finding]:
                 text = f"a copy of {original.path} made by a program that syncs; both have one id"
                 findings.append(Finding("warning", "conflict_copy", place, text, _SEPARATE))
     return findings
+
+
+def _notes_unlike_their_files(memory: ReadVerbs) -> list[Finding]:
+    """Return a finding if the index has other words of notes than their files have.
+
+    A comparison with the disk does not find this: it compares only times and sizes. To bound the
+    time, only some notes are read, chosen at random.
+    """
+    infos = memory.index.notes.sample(_MOST_COMPARED_NOTES)
+    compared_bytes = 0
+    unlike: list[NoteInfo] = []
+    for info in infos:
+        compared_bytes += info.size
+        if compared_bytes > _MOST_COMPARED_BYTES:
+            break
+        if memory.sees(info.scope) and _is_unlike_its_file(memory, info):
+            unlike.append(info)
+    if not unlike:
+        return []
+    first = unlike[0]
+    text = (
+        f"of {len(infos)} notes that were compared, the index has another text, title, type or tag "
+        f"than the file has of {len(unlike)}, such as {first.project}/{first.path}"
+    )
+    return [Finding("error", "index_stale", ".memoranda/index.db", text, _REBUILD)]
+
+
+def _is_unlike_its_file(memory: ReadVerbs, info: NoteInfo) -> bool:
+    """Whether the index has other words of a note than its file.
+
+    False if the file changed since the index read it, or cannot be read now.
+    """
+    source = memory.engine.source(info.project)
+    # Several entities share one graph file, whose lines are compared one by one.
+    if not isinstance(source, FolderSource):
+        return False
+    try:
+        file = source.read(info.path)
+    except MemorandaError:
+        return False
+    if memory.index.notes.stamp(info.project, info.path) != file.stamp:
+        return False
+    if file.etag != info.etag:
+        return True
+    note = memory.engine.parse(info.project, info.path, file)
+    if note is None:
+        return True
+    words_of_file = (sqlite_text(note.title), sqlite_text(note.type), sorted(note.tags))
+    return words_of_file != (info.title, info.type, sorted(info.tags))
 
 
 def _unreferenced_vectors(memory: ReadVerbs) -> list[Finding]:

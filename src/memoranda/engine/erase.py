@@ -18,6 +18,7 @@ from typing import NamedTuple, cast
 from memoranda.clock import stamp
 from memoranda.config import absolute
 from memoranda.engine import review
+from memoranda.engine.attachments import files_shown_in
 from memoranda.engine.authorship import made_by
 from memoranda.engine.engine import Engine, verb
 from memoranda.engine.history import HistoryVerbs
@@ -255,6 +256,7 @@ class Erasure:
 
             # Look up what can no longer be looked up when the notes are gone.
             mentions = dict.fromkeys(self._notes_linking_to(plan))
+            mentions |= dict.fromkeys(self._attachments_of(plan, trail))
             needles = self._needles(plan, trail)
             if dry_run:
                 return self._foretell(plan, trail, needles, [*mentions])
@@ -607,6 +609,20 @@ class Erasure:
                 place = (backlink.project, backlink.path)
                 if place not in erased_places:
                     yield Mention(MentionKind.NOTE, "/".join(place), place)
+
+    def _attachments_of(self, plan: Plan, trail: Trail) -> Iterator[Mention]:
+        """Yield the files that the notes of the plan show, or showed, such as pictures.
+
+        These files stay. The search for remains does not find what a picture shows.
+
+        trail: the older texts of the notes.
+        """
+        if plan.observation is not None:
+            return
+        texts = [text.decode("utf-8", "replace") for text in (*self._texts, *trail.texts)]
+        for project in sorted({project for project, _, root in plan.places if not root}):
+            for path in files_shown_in(self.memory, project, texts):
+                yield Mention(MentionKind.ATTACHMENT, f"{project}/{path}")
 
 
 @verb

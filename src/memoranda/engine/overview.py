@@ -329,12 +329,12 @@ def authors_named(memory: ReadVerbs, info: NoteInfo) -> tuple[Mark, ...]:
 
     What the owner imported from a file of memories (`memory import`) has none: the contract has no
     remarks in a home in which only the command wrote. Other notes have the remarks of
-    `author_marks`.
+    `origin_marks`.
     """
     is_own_import = info.provenance.who == "import" and info.provenance.origin is None
     if is_own_import:
         return ()
-    return memory.author_marks(info)
+    return memory.origin_marks(info)
 
 
 def _author_in_brackets(memory: ReadVerbs, info: NoteInfo) -> str:

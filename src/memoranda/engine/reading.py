@@ -19,7 +19,7 @@ from memoranda.config import Settings
 from memoranda.engine.engine import verb
 from memoranda.engine.project_list import ProjectList
 from memoranda.engine.suspicion import CLAIM, KEEP, suspicion
-from memoranda.engine.telling import Telling, author, telling
+from memoranda.engine.telling import Telling, author, telling, told_name
 from memoranda.errors import (
     Ambiguous,
     InvalidInput,
@@ -600,10 +600,20 @@ class ReadVerbs(ProjectList):
         """Whether a note is shown only on request, because it may give orders to agents.
 
         A suspicious note is not held back if the owner wrote all of it, or approved it in `review`.
+        Its name is not the owner's if an agent moved it.
         """
-        if not info.suspicious or info.provenance.trust == "owner":
+        if not info.suspicious:
+            return False
+        is_own = info.provenance.trust == "owner"
+        if is_own and not self._is_moved_to_order(info):
             return False
         return self.decision(suspicion(self, info)) != KEEP
+
+    def _is_moved_to_order(self, info: NoteInfo) -> bool:
+        """Whether an agent moved a note of the owner to a place whose name may be an order."""
+        if not self.name_marks(info):
+            return False
+        return bool(self.rules_for_reading().name_suspicions(info.path))
 
     def decision(self, key: str) -> str | None:
         """Return the owner's answer to a question of `review`, as a letter.
@@ -640,6 +650,23 @@ class ReadVerbs(ProjectList):
         if self.telling(info) is Telling.FACT:
             return ()
         return (Mark("by {agent}", author(info.provenance)), Mark("unconfirmed"))
+
+    def name_marks(self, info: NoteInfo) -> tuple[Mark, ...]:
+        """Return the remark that an agent gave a note of the owner its place.
+
+        The address of a note, and often its title, are made of its place. So they are the agent's
+        words (AMENDMENTS 1.4).
+        """
+        if info.provenance.trust != "owner":
+            return ()
+        agent = self.engine.ledger.history.agent_that_placed(info.project, info.path)
+        if agent is None:
+            return ()
+        return (Mark("moved here by {agent}, name unconfirmed", told_name(agent)),)
+
+    def origin_marks(self, info: NoteInfo) -> tuple[Mark, ...]:
+        """Return the remarks on who wrote a note, and on who gave it its place."""
+        return self.author_marks(info) or self.name_marks(info)
 
     def claim(self, info: NoteInfo) -> str:
         """Return the key of the question whether a note is right.
@@ -810,10 +837,10 @@ class ReadVerbs(ProjectList):
         return self.search(query, limit=1, is_use=False).total
 
     def _with_authors(self, notes: Iterable[ToldNote]) -> builtins.list[ToldNote]:
-        """Return notes with the remarks on their authors (`author_marks`)."""
+        """Return notes with the remarks on their authors (`origin_marks`)."""
         marked_notes: builtins.list[ToldNote] = []
         for note in notes:
-            marks = (*note.marks, *self.author_marks(note.note))
+            marks = (*note.marks, *self.origin_marks(note.note))
             marked_notes.append(note._replace(marks=marks))
         return marked_notes
 

@@ -183,6 +183,8 @@ def told_note_of(
     if telling is Telling.CLAIM and not names_author:
         passages[0] = claimed(info.provenance, passages[0])
         all_marks.append(Mark("unconfirmed"))
+    if telling is Telling.FACT and not names_author:
+        all_marks += memory.name_marks(info)
     day = day_of(info, memory.settings.zone)
     return ToldNote(info, day, tuple(passages), tuple(all_marks))
 

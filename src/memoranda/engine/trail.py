@@ -741,6 +741,9 @@ class MentionKind(Enum):
     FILE = auto()
     """A file outside of all folders of projects, or the file of a graph."""
 
+    ATTACHMENT = auto()
+    """A file that an erased note embeds or links to, such as a picture."""
+
     TRANSCRIPTS = auto()
     """The index of the transcripts of agents' sessions, which other programs keep."""
 
@@ -771,6 +774,13 @@ class Mention:
                 "the transcripts are files of other programs)"
             )
         return self.name
+
+    @property
+    def relation(self) -> str:
+        """How the mention and the erased note belong together, in words."""
+        if self.kind is MentionKind.ATTACHMENT:
+            return f"it shows {self.words}"
+        return f"named by {self.words}"
 
 
 @dataclass(slots=True)

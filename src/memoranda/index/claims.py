@@ -30,6 +30,9 @@ _WITHOUT_CLAIMS = (KV_PROJECT, TRACE_PROJECT)
 _BANKS = "banks"
 # At most this many notes about one subject are compared.
 _MOST_NOTES = 100
+# A longer observation is not read for claims. Reading it could take long, since it may be as long as a
+# note.
+_MOST_OBSERVATION_CHARACTERS = 1_000
 
 
 class ClaimRow(NamedTuple):
@@ -56,8 +59,14 @@ def rows_of(note: Note, body: str) -> list[Row]:
     from memoranda.note.changes import item_changes
     from memoranda.note.claims import claims, item_claims
 
-    statements = list(item_claims(note.title, note.observations, note.relations))
-    statements += item_changes(note.title, note.observations)
+    # A longer text says more than one thing.
+    observations = [
+        observation
+        for observation in note.observations
+        if len(observation.content) <= _MOST_OBSERVATION_CHARACTERS
+    ]
+    statements = list(item_claims(note.title, observations, note.relations))
+    statements += item_changes(note.title, observations)
     # The note of an entity has nothing but its observations and relations.
     if note.project != GRAPH_PROJECT:
         statements += claims(body)

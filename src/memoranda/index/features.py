@@ -21,7 +21,7 @@ from memoranda.note.model import Note
 from memoranda.text.checksum import blake2b
 from memoranda.text.pattern import lazy_pattern
 from memoranda.text.remembered import remembered
-from memoranda.text.standing import says_what_holds
+from memoranda.text.standing import MAX_CHARACTERS, says_what_holds
 from memoranda.text.tokens import parts, passages, pieces, stop_words, tokens, word_count
 from memoranda.text.words import index_words, without_signs
 
@@ -116,7 +116,9 @@ def row(note: Note, text: str, project: int) -> dict[str, object]:
 @remembered
 def _is_standing(text: str) -> bool:
     """Whether a turn of a conversation says how things are to be from now on."""
-    return says_what_holds(_SPEAKER.sub("", text.strip(), count=1))
+    # Looking for a speaker takes long in a long text. This much is left without one.
+    beginning = text.strip()[: 2 * MAX_CHARACTERS]
+    return says_what_holds(_SPEAKER.sub("", beginning, count=1))
 
 
 def _voice_of(note: Note) -> str | None:

@@ -579,6 +579,10 @@ class NoteQueries(Queries):
         notes = self._select(f"select row from note where id in ({repeated_ids}) order by id, path")
         return {identity: list(group) for identity, group in groupby(notes, lambda note: note.id)}
 
+    def sample(self, most: int) -> list[NoteInfo]:
+        """Return at most this many notes, chosen at random if there are more."""
+        return self._select("select row from note order by random() limit ?", (most,))
+
     def suspicious(self) -> list[NoteInfo]:
         """Return the notes that seem to contain injected instructions, the newest first."""
         return self._select("select row from note where suspicious is not null order by row desc")

@@ -337,6 +337,25 @@ class History:
         values = {"project": project, "path": path, "before": before}
         return self.database.row(sql, values) is not None
 
+    def agent_that_placed(self, project: str, path: str) -> str | None:
+        """Return the agent that made the file at a place, or moved it there.
+
+        The file may have come with a folder that was moved. None if the owner did it, or if no
+        change did.
+        """
+        folders = [path[:position] for position, sign in enumerate(path) if sign == "/"]
+        marks = ", ".join("?" for _ in (path, *folders))
+        sql = (
+            "select change from step where path = ? and project = ? and do = 'put' and old is null "
+            f"union select change from step where dest in ({marks}) and dest <> '' "
+            "and project = ? and do = 'move'"
+        )
+        values = (path, project, path, *folders, project)
+        row = self.database.row(
+            f"select agent from change where number in ({sql}) order by number desc limit 1", values
+        )
+        return None if row is None else row["agent"]
+
     def numbers_about(self, verb: str, project: str, path: str) -> list[int]:
         """Return the numbers of changes with this verb that are listed under a place."""
         sql = "select number from change where project = ? and path = ? and verb = ?"

@@ -72,7 +72,7 @@ _NAMED = lazy_pattern(
 # What makes a word in small letters a name: a digit, or a sign between letters.
 _CODE = lazy_pattern(r"\d|\w[-_./]\w")
 # A link, which shows its last part.
-_LINK = lazy_pattern(r"\[\[(?:[^\]|\n]*\|)?([^\]|\n]+)\]\]")
+_LINK = lazy_pattern(r"\[\[(?:[^\[\]|\n]*\|)?([^\[\]|\n]+)\]\]")
 # Verbs of claims of more than one kind.
 _SHORT_VERBS = ("is", "has", "prefers", "uses", "needs")
 # Quotes around a value.

@@ -33,6 +33,8 @@ FILE_NAME_BYTES = 200
 UNTITLED = "untitled"
 # Characters of a slug; a longer title is cut at a word.
 _SLUG_LENGTH = 48
+# A longer first line of a memory is read up to here.
+_MOST_LINE_CHARACTERS = 10_000
 
 # The extensions of Markdown, which a link may leave out.
 _SUFFIX = lazy_pattern(r"\.(?:md|markdown)$", re.IGNORECASE)
@@ -548,8 +550,10 @@ def memory_file_name(content: str, id: str) -> str:
     It has the slug of the first line, cut at a word if it is long, and the first 8 digits of the
     id. A first line without letters and digits gives `memory-1a2b3c4d.md`.
     """
+    # A line may be as long as a note.
+    line = first_line(content)[:_MOST_LINE_CHARACTERS]
     # In a slug, `/` would stay, and make a folder.
-    words = slug(first_line(content).replace("/", "-")).strip("-.")
+    words = slug(line.replace("/", "-")).strip("-.")
     if len(words) > _SLUG_LENGTH:
         words = _whole_words(words, _SLUG_LENGTH)
     return f"{words or 'memory'}-{id[:8]}.md"

@@ -23,8 +23,8 @@ LIKING = lazy_pattern(
 SENTENCE = lazy_pattern(r"[^\n.!?。！？]+(?:\.(?=\S)[^\n.!?。！？]*)*[.!?。！？]*")
 """A sentence. A dot inside a name does not end it."""
 
-# A longer text is read up to here.
-_MAX_CHARACTERS = 6_000
+MAX_CHARACTERS = 6_000
+"""A longer text is read up to here."""
 
 
 @cache
@@ -47,7 +47,7 @@ def says_what_holds(text: str) -> bool:
 
     text: what somebody says, without their name before it.
     """
-    beginning = text[:_MAX_CHARACTERS]
+    beginning = text[:MAX_CHARACTERS]
     if _preference().search(beginning) or LIKING.search(beginning):
         return True
     order = _order()

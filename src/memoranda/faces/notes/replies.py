@@ -391,9 +391,9 @@ def _search(memory: MemorySession, text: str, timeframe: str) -> Hits:
 def author_words(memory: MemorySession, info: NoteInfo) -> list[str]:
     """Return the words on the author of a note, such as `by claude` and `unconfirmed`.
 
-    Empty if the owner wrote or confirmed the note.
+    Empty if the owner wrote or confirmed the note. A note that an agent moved has the agent.
     """
-    return [mark.words for mark in memory.author_marks(info)]
+    return [mark.words for mark in memory.origin_marks(info)]
 
 
 def author_data(memory: MemorySession, info: NoteInfo) -> Document:

@@ -75,6 +75,12 @@ _HAN = (
 # The score of a token that occurs 0, 1, … 5 times in a memory. More than five count as five.
 _COUNT_SCORES = (0.0, 1.0, 1.5, 2.0, 2.0, 3.0)
 _TAG_SCORE = 1.0
+# A smart search looks about this many times whether a note has a token of the query. In many notes,
+# it looks for the first tokens only, but for at least _FEWEST_SMART_TOKENS.
+_MOST_SMART_LOOKS = 2_000_000
+_FEWEST_SMART_TOKENS = 200
+# A note with more characters, counted again for each token, is read up to here.
+_MOST_SMART_CHARACTERS = 30_000_000
 # A query with this many terms is pasted text, even with quotes and capital operators in it.
 _MIN_PASTED_TERMS = 8
 # Evidence comes from at most this many notes.
@@ -654,6 +660,8 @@ def smart_search(
     The best memories come first. Equal scores are sorted by time of creation, the newest first,
     then by id. Stop words count only if `text` has no other words. Every note that passes the
     filters is read: a token also counts inside longer words, which full-text tables cannot find.
+    So that others need not wait long, only the first tokens of a very long query count, and only the
+    beginning of a very long note is read for it.
 
     query: the filters, which must name projects.
     viewer: the agent that asks; None for the owner. Hidden notes are left out.
@@ -666,9 +674,12 @@ def smart_search(
         raise InvalidInput("no valid tokens in query")
     counted_tokens = _counted_tokens(text, query_tokens)
     with search_context(db, query, viewer) as context:
+        most_tokens = max(_FEWEST_SMART_TOKENS, _MOST_SMART_LOOKS // max(1, context.size))
+        del counted_tokens[most_tokens:]
+        most_characters = _MOST_SMART_CHARACTERS // len(counted_tokens)
         candidates: list[_SmartCandidate] = []
         for content in context.contents():
-            candidate = _smart_score(content, counted_tokens)
+            candidate = _smart_score(content, counted_tokens, most_characters)
             if candidate is not None:
                 candidates.append(candidate)
         archived_rows = context.archived([candidate.row for candidate in candidates])
@@ -740,14 +751,17 @@ def _counted_tokens(text: str, query_tokens: list[str]) -> list[str]:
     return counted_tokens or query_tokens
 
 
-def _smart_score(content: NoteContent, counted_tokens: Sequence[str]) -> _SmartCandidate | None:
+def _smart_score(
+    content: NoteContent, counted_tokens: Sequence[str], most_characters: int
+) -> _SmartCandidate | None:
     """Score a note by how often it contains each token. Return None if it contains none.
 
     A tag that equals a token adds _TAG_SCORE.
 
     counted_tokens: the tokens to look for.
+    most_characters: how many characters of the text are read.
     """
-    lower_body = content.text.lower()
+    lower_body = content.text[:most_characters].lower()
     tokens_held: list[str] = []
     score = 0.0
     for token in counted_tokens:

@@ -47,9 +47,7 @@ def house(browser: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Se
 def cookies(browser: Any, house: Served) -> list[Any]:
     """What the browser has once the owner came in."""
     context = browser.new_context()
-    page = context.new_page()
-    page.goto(house.way_in())
-    page.wait_for_url("**/page")
+    context.request.get(house.way_in())
     context_cookies = context.cookies()
     context.close()
     return list(context_cookies)

@@ -258,6 +258,16 @@ def test_slash_goes_to_the_search_field_and_keeps_what_was_typed(visit):
         expect(page.locator("#palette [role=option]").first).to_contain_text("nightly")
 
 
+def test_words_that_were_typed_just_before_escape_are_kept(visit):
+    with visit("/page/agents") as page:
+        page.keyboard.press("/")
+        page.keyboard.type("nightly")
+        page.keyboard.press("Escape")
+        page.goto("/page/health")
+        page.keyboard.press("/")
+        expect(page.locator("#palette input")).to_have_value("nightly")
+
+
 def test_all_hits_are_chosen_at_once(visit):
     with visit("/page/search?q=heron") as page:
         boxes = page.locator(".hit input[name=ref]")

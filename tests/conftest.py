@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from _pytest.pathlib import import_path, module_name_from_path
 
 # Before Hypothesis is imported: to rewrite the asserts of all files takes each worker 10 s, those of
 # Hypothesis another 3
@@ -89,17 +90,49 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 @pytest.hookimpl(wrapper=True)
-def pytest_collection() -> Generator[None, object, object]:
+def pytest_collection(session: pytest.Session) -> Generator[None, object, object]:
     """Spare the garbage collector, each time it looks, all that the collection of tests makes: it
     stays.
     """
     gc.disable()
     try:
+        _import_another_part_first(session.config)
         return (yield)
     finally:
         gc.freeze()
         gc.set_threshold(20_000)
         gc.enable()
+
+
+def _import_another_part_first(config: pytest.Config) -> None:
+    """Import the tests beginning with another part of them in each worker of a whole run.
+
+    Every worker imports all of them, and on a fresh clone compiles them for 10 s. Workers that begin
+    at the same file compile each file together; of one that another compiled they only read the code.
+    """
+    worker = getattr(config, "workerinput", None)
+    if worker is None or config.args_source is not pytest.Config.ArgsSource.TESTPATHS:
+        return
+    folder = Path(__file__).parent
+    left_out = [config.rootpath / path for path in config.getoption("ignore") or ()]
+    paths = [
+        path
+        for path in sorted(folder.rglob("test_*.py"))
+        if not any(path.is_relative_to(ignored) for ignored in left_out)
+    ]
+    number = int(worker["workerid"].removeprefix("gw"))
+    begin = len(paths) * number // worker["workercount"]
+    for path in paths[begin:] + paths[:begin]:
+        _import_quietly(path, config.rootpath)
+
+
+def _import_quietly(path: Path, root: Path) -> None:
+    """Import a file of tests as its collection will; what is wrong with it is reported there."""
+    try:
+        import_path(path, mode="importlib", root=root, consider_namespace_packages=False)
+    # A file may skip itself, which is not an Exception
+    except (Exception, pytest.skip.Exception):
+        sys.modules.pop(module_name_from_path(path, root), None)
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

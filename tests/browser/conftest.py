@@ -17,11 +17,18 @@ from browser.chromium import NAMES, SHELL, open_browser
 from browser.house import Served, furnish
 from memoranda.engine import open_session
 
+LONGEST_WAIT = 60_000
+"""Milliseconds for which a condition is awaited, also where other tests use the processors."""
+
 
 # For one file: Playwright keeps the event loop of its thread, which tests of other folders need.
 # With `scope="package"` it was still open in a worker when such tests began.
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Any]:
+    from playwright.sync_api import expect
+
+    # It is one value for all files
+    expect.set_options(timeout=LONGEST_WAIT)
     with open_browser((SHELL, *NAMES)) as opened:
         yield opened
 
@@ -40,9 +47,7 @@ def house(browser: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Se
 def cookies(browser: Any, house: Served) -> list[Any]:
     """What the browser has once the owner came in."""
     context = browser.new_context()
-    page = context.new_page()
-    page.goto(house.way_in())
-    page.wait_for_url("**/page")
+    context.request.get(house.way_in())
     context_cookies = context.cookies()
     context.close()
     return list(context_cookies)
@@ -97,7 +102,7 @@ def visit(browser: Any, house: Served, cookies: list[Any]) -> Callable[..., Any]
         context = browser.new_context(
             base_url=house.url, **{"reduced_motion": "reduce", "locale": "en-GB"} | more
         )
-        context.set_default_timeout(30_000)
+        context.set_default_timeout(LONGEST_WAIT)
         context.add_cookies(cookies)
         faults = Faults(house.url, allowed=allowed)
         page = context.new_page()

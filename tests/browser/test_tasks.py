@@ -23,7 +23,6 @@ if why:
 
 from playwright.sync_api import expect  # noqa: E402
 
-expect.set_options(timeout=20_000)
 pytestmark = pytest.mark.slow
 
 

@@ -139,7 +139,7 @@ def test_an_open_form_says_at_once_what_an_agent_changed_and_takes_it_in(visit, 
         codex = memory.as_caller("codex", "mcp", client="codex")
         codex.edit(note, FindReplace("Three", "Four"))
         told = page.locator(".editor > [data-live]")
-        expect(told).to_contain_text("Codex changed this note", timeout=10_000)
+        expect(told).to_contain_text("Codex changed this note")
         assert box.input_value() == "My one.\n\nTwo.\n\nThree.\n"
         told.locator("summary").click()
         expect(told.locator("ins").last).to_contain_text("Four")
@@ -148,7 +148,7 @@ def test_an_open_form_says_at_once_what_an_agent_changed_and_takes_it_in(visit, 
         assert "My one" not in memory.read(note).text
         # The form that came back tells of later changes, too.
         codex.edit(note, FindReplace("Two", "Five"))
-        expect(told).to_contain_text("Codex changed this note", timeout=10_000)
+        expect(told).to_contain_text("Codex changed this note")
         box.evaluate("(field) => field.setSelectionRange(7, 7)")
         told.get_by_role("button", name="Take it in").click()
         expect(box).to_have_value("My one.\n\nFive.\n\nFour.\n")

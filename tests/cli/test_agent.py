@@ -90,10 +90,22 @@ def test_calls_come_from_a_file(terminal: Any) -> None:
     file.write_text(f"[{WRITE}]")
     tool_calls = json.loads(terminal.ok("agent", "--input", str(file)))["tool_calls"]
     assert tool_calls
+
+
+def test_a_prompt_on_stdin_is_answered_from_what_is_there_before_the_calls(terminal: Any) -> None:
+    file = terminal.folder / "calls.json"
+    file.write_text(f"[{WRITE}]")
+    terminal.ok("agent", "--input", str(file))
     answer = json.loads(terminal.ok("agent", "--input", str(file), "--prompt", "-", stdin="dark?"))
     assert answer["context"] == "dark mode"
+
+
+def test_calls_come_from_stdin_in_place_of_a_file(terminal: Any) -> None:
     tool_calls = json.loads(terminal.ok("agent", "--input", "-", stdin=f"[{WRITE}]"))["tool_calls"]
     assert tool_calls
+
+
+def test_a_file_of_calls_that_is_missing_is_named(terminal: Any) -> None:
     ran = terminal("agent", "--input", "none.json")
     assert ran.status == 1
     assert ran.out == ""

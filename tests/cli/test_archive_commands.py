@@ -45,10 +45,17 @@ def test_archive_takes_several_ids_and_none_when_one_is_unknown(terminal: Any) -
 
 @pytest.mark.promise("001-18.2")
 def test_pinned_memories_stand_first_in_the_overview(terminal: Any) -> None:
-    first, second = (terminal.write(text, "--category", "people") for text in ("older", "newer"))
+    first = terminal.write("older", "--category", "people")
+    terminal.write("newer", "--category", "people")
     assert terminal.ok("pin", first) == "Pinned 1 memories\n"
     overview = (terminal.home / "memory.md").read_text()
     assert overview.index("older") < overview.index("newer")
+
+
+@pytest.mark.promise("001-18.2")
+def test_pinned_is_a_key_of_a_memory_only_while_it_is_pinned(terminal: Any) -> None:
+    first, second = (terminal.write(text, "--category", "people") for text in ("older", "newer"))
+    terminal.ok("pin", first)
     document = terminal("read", first, "--json").json
     assert document["memory"]["pinned"] is True
     assert terminal.ok("unpin", first, second) == "Unpinned 2 memories\n"

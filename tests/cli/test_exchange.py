@@ -41,8 +41,19 @@ def test_export_to_a_file_is_private_and_says_how_many(terminal):
     assert output == f"Exported 1 memories to {place}\n"
     mode = stat.S_IMODE(place.stat().st_mode)
     assert mode == 0o600
+
+
+def test_export_to_a_file_writes_what_it_else_prints(terminal):
+    terminal.write("one")
+    place = terminal.folder / "e.jsonl"
+    terminal.ok("export", "--output", str(place))
     text = place.read_text()
     assert text == terminal.ok("export")
+
+
+def test_export_to_a_file_in_json_names_the_file_and_the_number(terminal):
+    terminal.write("one")
+    place = terminal.folder / "e.jsonl"
     ran = terminal("export", "--output", str(place), "--json")
     assert ran.json == {"schema": "export/1", "exported": 1, "file": str(place)}
 

@@ -159,27 +159,55 @@ def test_erase_asks_on_a_terminal_and_refuses_elsewhere(
     )
 
 
-def test_erase_says_what_it_searched_and_what_stays(terminal: Any) -> None:
+@pytest.fixture
+def quoted(terminal: Any) -> tuple[str, str]:
+    """The id of a tagged memory, and the path of another that quotes it."""
     a = terminal.write("the plan of zq4711vault")
     terminal.ok("tag", a, "--add", "x")
     b = terminal.write("he quoted zq4711vault")
+    return a, f"categories/inbox/he-quoted-zq4711vault-{b[:8]}.md"
+
+
+def test_erase_says_what_it_searched_and_what_stays(terminal: Any, quoted: tuple[str, str]) -> None:
+    a, quoting = quoted
     lines = terminal.ok("erase", a, "--yes").splitlines()
     assert lines[1] == "Gone with it: 2 in the log, 1 in the history"
     assert re.fullmatch(r"Searched \d+ files, [\d,]+ bytes: nothing of it is left", lines[2])
-    quoting = f"categories/inbox/he-quoted-zq4711vault-{b[:8]}.md"
     assert lines[3:] == [f"named by {quoting}, which stays as it is"]
+
+
+def test_the_log_names_what_was_erased_only_by_its_project(
+    terminal: Any, quoted: tuple[str, str]
+) -> None:
+    a, quoting = quoted
+    terminal.ok("erase", a, "--yes")
     rows = []
     for row in terminal.ok("log").splitlines():
         before_text, _, _ = row.partition('  "')
         rows.append(before_text.split()[3:])
     assert rows == [["erase", "owner", "(notes:", "1)"], ["write", "owner", quoting]]
+
+
+def test_what_was_erased_cannot_be_undone(terminal: Any, quoted: tuple[str, str]) -> None:
+    terminal.ok("erase", quoted[0], "--yes")
     assert terminal("undo").error == (
         "cannot undo #5: what was erased is gone for good; memory undo N takes back another change"
     )
+
+
+def test_erasing_a_project_lists_its_notes_and_that_nothing_is_left(
+    terminal: Any, quoted: tuple[str, str]
+) -> None:
+    a, quoting = quoted
+    terminal.ok("erase", a, "--yes")
     erased = terminal("erase", "--project", "categories", "--yes", "--json").json
     assert erased["notes"] == [quoting]
     assert erased["remains"] == []
     assert erased["mentions"] == []
+
+
+def test_erasing_an_agent_that_wrote_nothing_erases_nothing(terminal: Any) -> None:
+    terminal.write("x")
     output = terminal.ok("erase", "--agent", "bob", "--yes")
     assert output == "Nothing to erase.\n"
 
@@ -262,18 +290,39 @@ def test_a_text_that_an_editor_replaced_is_in_log_and_diff(terminal: Any) -> Non
     assert document["text_lost"] is False
 
 
-def test_a_text_that_was_replaced_unseen_is_said_to_be_lost_in_log_and_diff(terminal: Any) -> None:
+LOST_TEXT = "(the history does not keep a text of this change)"
+
+
+@pytest.fixture
+def replaced_unseen(terminal: Any) -> str:
+    """The id of a memory whose second text was replaced while no index was there."""
     a = terminal.write("meet at noon")
     terminal.ok("tag", a, "--add", "x")
     _edit_outside(terminal)
     _lose_index(terminal)
     terminal.ok("tag", a, "--add", "y")
-    lost_text = "(the history does not keep a text of this change)"
-    assert terminal.ok("diff", a, "2").splitlines()[1:] == [f"  {lost_text}"]
+    return a
+
+
+def test_a_diff_says_that_a_text_replaced_unseen_is_lost(
+    terminal: Any, replaced_unseen: str
+) -> None:
+    assert terminal.ok("diff", replaced_unseen, "2").splitlines()[1:] == [f"  {LOST_TEXT}"]
+    output = terminal.ok("diff", replaced_unseen, "3")
+    assert LOST_TEXT not in output
+
+
+def test_the_log_says_once_that_a_text_replaced_unseen_is_lost(
+    terminal: Any, replaced_unseen: str
+) -> None:
     output = terminal.ok("log", "-p")
-    assert output.count(lost_text) == 1
-    output = terminal.ok("diff", a, "3")
-    assert lost_text not in output
+    assert output.count(LOST_TEXT) == 1
+
+
+def test_a_diff_in_json_says_that_a_text_replaced_unseen_is_lost(
+    terminal: Any, replaced_unseen: str
+) -> None:
+    a = replaced_unseen
     document = terminal("diff", a, "2", "--json").json
     assert document["after"] is None
     assert document["text_lost"] is True

@@ -53,14 +53,24 @@ def test_of_several_none_is_deleted_when_one_is_missing(terminal: Any, place: st
     assert terminal("kv", "list").out == ""
 
 
-def test_bad_input_is_refused(terminal: Any) -> None:
+@pytest.mark.parametrize(
+    ("key", "value", "error"),
+    [
+        ("", "x", "Key must not be empty"),
+        ("a", "", "Value must not be empty"),
+        ("a" * 5000, "x", "Key is too long"),
+    ],
+    ids=["no key", "no value", "a long key"],
+)
+def test_an_entry_that_cannot_be_kept_is_refused_with_the_reason(
+    terminal: Any, key: str, value: str, error: str
+) -> None:
+    ran = terminal("kv", "set", key, value)
+    assert ran.error.startswith(error)
+
+
+def test_a_key_that_is_missing_is_answered_with_a_similar_one(terminal: Any) -> None:
     terminal.ok("kv", "set", "editor", "vim")
-    ran = terminal("kv", "set", "", "x")
-    assert ran.error == "Key must not be empty"
-    ran = terminal("kv", "set", "a", "")
-    assert ran.error == "Value must not be empty"
-    ran = terminal("kv", "set", "a" * 5000, "x")
-    assert ran.error.startswith("Key is too long")
     ran = terminal("kv", "get", "edtor")
     assert ran.err.endswith("Did you mean editor?\n")
 

@@ -34,12 +34,17 @@ def test_unlinking_is_remembered_by_both(terminal: Any) -> None:
 
 
 def test_links_to_be_made_are_shown_first(terminal: Any) -> None:
-    a = terminal.write("Heron")
+    terminal.write("Heron")
     b = terminal.write("see [[heron]], [[Nobody]] and [[heron]]")
     output = terminal.ok("resolve-links", "--dry-run")
     assert output.startswith(f"would link {b[:8]} ")
     document = terminal("read", b, "--json").json
     assert document["memory"]["links"] == []
+
+
+def test_links_that_are_made_are_counted_and_those_to_nothing_named(terminal: Any) -> None:
+    a = terminal.write("Heron")
+    b = terminal.write("see [[heron]], [[Nobody]] and [[heron]]")
     resolved = terminal("resolve-links", "--json").json
     assert resolved["resolved"] == 1
     assert resolved["links_added"] == 2

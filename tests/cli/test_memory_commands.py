@@ -119,12 +119,18 @@ def test_an_id_may_be_cut_to_four_characters(terminal: Any) -> None:
         ran = terminal("read", ref[:length])
         assert ran.status == 0
 
+
+def test_an_id_in_capitals_is_found(terminal: Any) -> None:
+    ref = terminal.write("x")
     ran = terminal("read", ref.upper())
     assert ran.status == 0
-    ran = terminal("read", ref[:3])
-    assert ran.error == f"memory not found: {ref[:3]}"
-    ran = terminal("read", ref + "0")
-    assert ran.error == f"memory not found: {ref}0"
+
+
+def test_an_id_cut_to_three_characters_or_with_one_more_is_not_found(terminal: Any) -> None:
+    ref = terminal.write("x")
+    for wrong_ref in (ref[:3], f"{ref}0"):
+        ran = terminal("read", wrong_ref)
+        assert ran.error == f"memory not found: {wrong_ref}"
 
 
 def test_an_ambiguous_id_says_how_many_it_matches(terminal: Any) -> None:

@@ -113,6 +113,10 @@ def test_a_patch_shows_what_a_person_changed_and_no_bookkeeping(terminal: Any) -
     assert patch_of_last_change(terminal) == created
     terminal.ok("tag", note, "--add", "drink")
     assert patch_of_last_change(terminal) == ["~ tags: home{+, drink+}"]
+
+
+def test_a_patch_of_a_pin_and_of_its_end_is_one_line(terminal: Any) -> None:
+    note = terminal.write("likes tea")
     terminal.ok("pin", note)
     assert patch_of_last_change(terminal) == ["+ pinned: yes"]
     terminal.ok("unpin", note)

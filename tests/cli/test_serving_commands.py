@@ -16,7 +16,7 @@ from memoranda.errors import MemorandaError
 from memoranda.faces import PRESETS
 
 
-def test_a_tool_of_any_toolset_is_run_once(terminal: Any) -> None:
+def test_a_call_of_a_tool_says_or_gives_as_json_what_it_did(terminal: Any) -> None:
     written = terminal.ok("call", "write_note", '{"title": "Tea", "content": "green"}')
     assert written.startswith("# Created note\n")
     reply = terminal("call", "read_note", "-", "--json", stdin='{"identifier": "tea"}').json
@@ -24,8 +24,15 @@ def test_a_tool_of_any_toolset_is_run_once(terminal: Any) -> None:
     assert reply["is_error"] is False
     assert reply["text"].endswith("green\n")
     assert reply["structured"]["permalink"] == "notes/tea"
+
+
+def test_a_tool_is_called_by_name_and_toolset(terminal: Any) -> None:
+    terminal.ok("call", "write_note", '{"title": "Tea", "content": "green"}')
     output = terminal.ok("call", "recent_activity", "--tools", "notes")
     assert "Tea" in output
+
+
+def test_the_memory_tool_is_called_as_any_other(terminal: Any) -> None:
     terminal.ok(
         "call", "memory", '{"command": "create", "path": "/memories/a.md", "file_text": "x"}'
     )

@@ -115,6 +115,17 @@ def test_what_changes_meanwhile_is_seen_at_once(opened: MemorySession, vault: Pa
     assert found(opened, "kingfisher") == {"kept.md"}
     file.unlink()
     assert found(opened, "kingfisher") == set()
+
+
+def test_what_changed_meanwhile_stays_as_it_was_seen_once_all_is_read(
+    opened: MemorySession, vault: Path
+) -> None:
+    put(vault / "sub/late.md", "a heron\n")
+    file = vault / "kept.md"
+    put(file, "a kingfisher\n")
+    assert found(opened, "kingfisher") == {"kept.md"}
+    file.unlink()
+    assert found(opened, "kingfisher") == set()
     catch_up(opened)
     assert found(opened, "heron") == {"sub/late.md"}
     assert found(opened, "kingfisher") == set()
@@ -140,6 +151,13 @@ def test_a_write_meets_the_file_another_program_made(opened: MemorySession, vaul
     assert (vault / "new/added.md").read_text() == "# added\n\nfreshly added\n"
     created = opened.store(draft, overwrite=True).created
     assert created is False
+
+
+def test_undo_of_an_overwrite_gives_back_the_file_another_program_made(
+    opened: MemorySession, vault: Path
+) -> None:
+    draft = Draft("mine\n", project="vault", folder="new", title="added")
+    opened.store(draft, overwrite=True)
     opened.undo()
     assert (vault / "new/added.md").read_text() == "# added\n\nfreshly added\n"
     catch_up(opened)

@@ -44,24 +44,37 @@ def test_only_named_agents_see_the_notes(memory: MemorySession) -> None:
     allow(memory, agents=("claude", "cursor"))
     for name in ("claude", "cursor", "Claude"):
         assert paths(as_agent(memory, name), "brewword") == ["Topics/Espresso.md"]
-    codex = as_agent(memory, "codex")
     assert paths(memory, "brewword") == ["Topics/Espresso.md"]
-    assert paths(codex, "brewword") == []
+    assert paths(as_agent(memory, "codex"), "brewword") == []
+
+
+def test_project_of_named_agents_is_not_there_for_another(memory: MemorySession) -> None:
+    allow(memory, agents=("claude",))
+    codex = as_agent(memory, "codex")
     names = [project.name for project in codex.projects]
     assert PROJECT not in names
     with pytest.raises(ProjectNotFound):
         codex.project(PROJECT)
+
+
+def test_no_tool_tells_of_notes_that_only_another_agent_may_see(memory: MemorySession) -> None:
+    allow(memory, agents=("claude",))
+    tools = Tools(as_agent(memory, "codex"))
     for tool, arguments in (
         ("read_note", {"identifier": "Espresso"}),
         ("read_note", {"identifier": "vault/topics/espresso"}),
         ("list_directory", {"dir_name": "/", "project": PROJECT}),
         ("build_context", {"url": "Espresso"}),
     ):
-        reply = Tools(codex).call(tool, **arguments)
+        reply = tools.call(tool, **arguments)
         assert "brewword" not in reply.text
         assert "Topics" not in reply.text
-    recent = Tools(codex).text("recent_activity", timeframe="7d")
+    recent = tools.text("recent_activity", timeframe="7d")
     assert "Espresso" not in recent
+
+
+def test_named_agent_reads_the_notes_by_a_tool(memory: MemorySession) -> None:
+    allow(memory, agents=("claude",))
     reply = Tools(as_agent(memory, "claude")).call("read_note", identifier="Espresso")
     assert reply.data
 
@@ -129,7 +142,14 @@ def test_nobody_changes_a_project_that_is_read_only(memory: MemorySession) -> No
             session.move_folder(PROJECT, "Topics", "Other")
     assert {path: path.read_bytes() for path in root.rglob("*.md")} == before
     assert paths(claude, "brewword") == ["Topics/Espresso.md"]
-    # The owner may take back what was done before
+
+
+def test_owner_takes_back_what_was_done_before_a_project_was_read_only(
+    memory: MemorySession,
+) -> None:
+    as_agent(memory, "claude").edit("Espresso", edits.Append("more\n"))
+    root = memory.project(PROJECT).root
+    allow(memory, is_read_only=True)
     memory.undo()
     assert b"more" not in (root / "Topics/Espresso.md").read_bytes()
 

@@ -170,12 +170,21 @@ def test_a_paused_agent_writes_nothing_until_it_may_go_on(memory):
     assert paused_agents(memory) == ["claude"]
     with pytest.raises(AgentPaused):
         claude.write(Draft("x", project="notes", title="X"))
-    with pytest.raises(InvalidInput):
-        set_paused(claude, "claude", False)
-    memory.as_caller("cursor", "mcp").write(Draft("y", project="notes", title="Y"))
     set_paused(memory, "claude", False)
     claude.write(Draft("x", project="notes", title="X"))
     assert paused_agents(memory) == []
+
+
+def test_a_paused_agent_does_not_end_its_pause(memory):
+    set_paused(memory, "claude", True)
+    with pytest.raises(InvalidInput):
+        set_paused(memory.as_caller("claude", "mcp"), "claude", False)
+
+
+def test_other_agents_write_while_one_is_paused(memory):
+    set_paused(memory, "claude", True)
+    note = memory.as_caller("cursor", "mcp").write(Draft("y", project="notes", title="Y"))
+    assert memory.read(note).body.strip() == "y"
 
 
 def test_the_history_goes_back_through_a_category_the_archive_and_moves(memory):

@@ -15,8 +15,8 @@ from memoranda.text.gate import default_rules
 from memoranda.text.words import extras
 from memoranda.transcripts.mask import Mask
 
-WORDS = 40_000
-"""More different words than any cache keeps."""
+WORDS = 31_000
+"""More different words than any cache keeps: 30,000."""
 MOST_GROWTH = 400_000
 """Bytes by which a full cache may grow with other words of other lengths."""
 BLOBS = 8

@@ -27,11 +27,15 @@ function matching(words) {
   return commands.filter((row) => row.textContent.toLowerCase().includes(wanted));
 }
 
+function keepWords() {
+  const words = input.value.trim();
+  if (words) sessionStorage.setItem(WORDS, words);
+}
+
 async function look() {
   const words = input.value.trim();
   if (!words) return showCommands();
-  // Escape empties the field before it closes the palette: that is nobody's wish to forget the words.
-  sessionStorage.setItem(WORDS, words);
+  keepWords();
   const html = await part(`/page/palette?q=${encodeURIComponent(words)}`);
   if (html === null || words !== input.value.trim()) return;
   const found = document.createElement("template");
@@ -78,7 +82,11 @@ function pressed(event) {
   if (event.key === "ArrowDown") move(1);
   else if (event.key === "ArrowUp") move(-1);
   else if (event.key === "Enter") go();
-  else return;
+  else {
+    // It empties the field before it closes the palette: that is nobody's wish to forget the words.
+    if (event.key === "Escape") keepWords();
+    return;
+  }
   event.preventDefault();
 }
 

@@ -17,7 +17,7 @@ from typing import NamedTuple
 from starlette.responses import Response
 
 from memoranda.engine import MemorySession
-from memoranda.engine.contested import Contradiction, newer
+from memoranda.engine.contested import Contradiction, newer_contradictions
 from memoranda.engine.served import Served, log_of
 from memoranda.engine.session_start import reminders_told_no_more
 from memoranda.index.rows import NoteInfo
@@ -253,7 +253,7 @@ def _told_no_more(visit: Visit, agent: str) -> list[NoteInfo]:
 
 def _remarks(memory: MemorySession, infos: Sequence[NoteInfo]) -> _Remarks:
     """Return the remarks on the validity of notes that are told."""
-    return _Remarks(memory.validity_marks(infos), newer(memory, infos))
+    return _Remarks(memory.validity_marks(infos), newer_contradictions(memory, infos))
 
 
 def _words_of(remarks: _Remarks, told: ToldNote) -> str:

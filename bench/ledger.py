@@ -35,7 +35,7 @@ if str(HERE.parent / "src") not in sys.path:
 
 from memoranda.clock import stamp  # noqa: E402
 from memoranda.engine import MemorySession, open_session  # noqa: E402
-from memoranda.engine.erase import Erasure  # noqa: E402
+from memoranda.engine.history.erase import Erasure  # noqa: E402
 from memoranda.errors import NotFound  # noqa: E402
 from memoranda.ledger.change import Change, Touched  # noqa: E402
 from memoranda.ledger.database import LedgerDatabase  # noqa: E402

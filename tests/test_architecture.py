@@ -363,15 +363,17 @@ def test_modules_of_the_engine_use_those_above_them_in_the_table():
     text = (SOURCE.parents[1] / "docs" / "architecture.md").read_text(encoding="utf-8")
     table = text.partition("Inside `engine/`")[2].partition("\n## ")[0]
     rows = [
-        re.findall(r"`(\w+)\.py`", line.split("|")[1])
+        re.findall(r"`([\w/]+)\.py`", line.split("|")[1])
         for line in table.splitlines()
         if line.startswith("| `")
     ]
     place = {}
     for number, row in enumerate(rows):
         for name in row:
-            place[f"memoranda.engine.{name}"] = number
-    modules = {name for name in FILES if layer(name) == "engine" and name != "engine/__init__.py"}
+            place[f"memoranda.engine.{name.replace('/', '.')}"] = number
+    modules = {
+        name for name in FILES if layer(name) == "engine" and not name.endswith("__init__.py")
+    }
     assert {file_of(module) for module in place} == modules
     wrong = []
     for name in sorted(modules):

@@ -121,7 +121,7 @@ CODE = [path for path in OURS if path.suffix in (".py", ".sql", ".toml", ".txt",
 
 
 def test_every_module_named_in_pages_and_code_is_there() -> None:
-    """As prose and comments have them: `engine/undo.py`, or `undo.py` alone."""
+    """As prose and comments have them: `engine/history/undo.py`, or `undo.py` alone."""
     module_names = set()
     for module_path in OURS:
         parts = module_path.parts

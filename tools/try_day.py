@@ -26,7 +26,7 @@ from typing import Any
 
 from memoranda import faces
 from memoranda.engine import MemorySession, open_session
-from memoranda.engine.session_start import introduction
+from memoranda.engine.telling.session_start import introduction
 from memoranda.faces.tool import Registry
 from memoranda.jobs.lifecycle import FACE, Scheduler
 from memoranda.serve.daemon import Daemon

@@ -45,7 +45,7 @@ from memoranda.clients.hook_events import FAILED, PROMPT, START, TOOL, HookEvent
 from memoranda.clock import now, stamp  # noqa: E402
 from memoranda.engine import MemorySession, open_session  # noqa: E402
 from memoranda.engine.overview import Overview, Pending  # noqa: E402
-from memoranda.engine.session_start import introduction  # noqa: E402
+from memoranda.engine.telling.session_start import introduction  # noqa: E402
 from memoranda.errors import MemorandaError  # noqa: E402
 from memoranda.faces import ALL, registry  # noqa: E402
 from memoranda.faces.agent.session import Session  # noqa: E402

@@ -20,7 +20,7 @@ from random import Random
 from memoranda import Draft, clock
 from memoranda.clock import parse_stamp, stamp
 from memoranda.engine import MemorySession, open_session
-from memoranda.engine.served import note_call
+from memoranda.engine.telling.served import note_call
 from memoranda.engine.upkeep import Upkeep
 from memoranda.errors import MemorandaError
 from memoranda.jobs.lifecycle import FACE, Scheduler

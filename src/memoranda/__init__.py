@@ -17,9 +17,9 @@ _MODULES = {
         "Setting",
         "open_memory",
     ),
-    "memoranda.engine.erase": ("Erased",),
-    "memoranda.engine.history": ("Revision",),
-    "memoranda.engine.memory_links": ("NoteContext",),
+    "memoranda.engine.history.erase": ("Erased",),
+    "memoranda.engine.history.verbs": ("Revision",),
+    "memoranda.engine.links.memory_links": ("NoteContext",),
     "memoranda.engine.places": (
         "Deleted",
         "Moved",

@@ -3,9 +3,9 @@
 from memoranda.api import Memory as Memory
 from memoranda.api import Setting as Setting
 from memoranda.api import open_memory as open_memory
-from memoranda.engine.erase import Erased as Erased
-from memoranda.engine.history import Revision as Revision
-from memoranda.engine.memory_links import NoteContext as NoteContext
+from memoranda.engine.history.erase import Erased as Erased
+from memoranda.engine.history.verbs import Revision as Revision
+from memoranda.engine.links.memory_links import NoteContext as NoteContext
 from memoranda.engine.places import Deleted as Deleted
 from memoranda.engine.places import Moved as Moved
 from memoranda.engine.project_list import Project as Project

@@ -31,9 +31,9 @@ from memoranda.sources.files import closed_on_error
 
 if TYPE_CHECKING:
     from memoranda.config import Settings
-    from memoranda.engine.erase import Erased
-    from memoranda.engine.history import Revision
-    from memoranda.engine.memory_links import NoteContext
+    from memoranda.engine.history.erase import Erased
+    from memoranda.engine.history.verbs import Revision
+    from memoranda.engine.links.memory_links import NoteContext
     from memoranda.engine.places import Deleted, Moved
     from memoranda.engine.project_list import Project
     from memoranda.engine.reading import Directory

@@ -12,7 +12,7 @@ import pytest
 from editing import replace_in
 from memoranda.cli.history_commands import _why_no_patch
 from memoranda.cli.older_texts import is_number
-from memoranda.engine.history import Revision
+from memoranda.engine.history.verbs import Revision
 from memoranda.ledger.change import Touched
 from memoranda.sources.step import StepKind
 

@@ -14,7 +14,7 @@ from memoranda import Draft, Query, clock
 from memoranda.clients import hook, hook_capture
 from memoranda.clients.hook_events import CHECKPOINT, END, HookEvent
 from memoranda.clients.hook_words import asked_to_remember
-from memoranda.engine.asked import Asked, put_aside
+from memoranda.engine.telling.asked import Asked, put_aside
 from memoranda.errors import StorageError
 from memoranda.sources.layout import Layout
 

@@ -10,7 +10,7 @@ import pytest
 
 from contract.note_tools import Tools, put
 from memoranda.engine import open_session
-from memoranda.engine.attachments import unresolved_links
+from memoranda.engine.links.attachments import unresolved_links
 
 PROJECT = "vault"
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from memoranda.documents import differences
 from memoranda.documents.differences import between, joined_moves
-from memoranda.engine.history import Revision
+from memoranda.engine.history.verbs import Revision
 from memoranda.text.word_diff import NEW, OLD, SAME
 
 

@@ -8,7 +8,7 @@ from random import Random
 import pytest
 
 from memoranda.engine import open_session
-from memoranda.engine.authorship import made_by
+from memoranda.engine.history.authorship import made_by
 from memoranda.engine.memory import MemorySession
 from memoranda.engine.plain_files import Files
 

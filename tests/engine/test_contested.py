@@ -8,7 +8,7 @@ import pytest
 
 from memoranda import Draft, faces
 from memoranda.engine import open_session
-from memoranda.engine.session_start import introduction
+from memoranda.engine.telling.session_start import introduction
 from memoranda.engine.upkeep import Upkeep
 from memoranda.note.edit import StrReplace
 from memoranda.query import Query

@@ -18,9 +18,9 @@ import pytest
 from memoranda import Erased, Session, config
 from memoranda.engine import MemorySession, open_session
 from memoranda.engine.doctor import examine, repair
+from memoranda.engine.history.trail import MentionKind
 from memoranda.engine.json_entries import JsonEntryFolder
 from memoranda.engine.overview import Overview, Pending
-from memoranda.engine.trail import MentionKind
 from memoranda.engine.upkeep import Upkeep
 from memoranda.errors import CannotUndo, InvalidInput, Locked, NotFound
 from memoranda.jobs import dream

@@ -11,7 +11,7 @@ import pytest
 from memoranda import Query
 from memoranda.engine import open_session
 from memoranda.engine.memory import MemorySession
-from memoranda.engine.session_start import introduction
+from memoranda.engine.telling.session_start import introduction
 from movable_clock import Clock
 
 pytestmark = pytest.mark.promise("issue-facts")

@@ -8,7 +8,7 @@ import pytest
 
 from memoranda import Draft
 from memoranda.engine import open_session
-from memoranda.engine.link_walk import neighbourhood, relations
+from memoranda.engine.links.link_walk import neighbourhood, relations
 from memoranda.engine.overview import by_day
 from memoranda.query import Query
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from memoranda.engine import MemorySession, open_session
-from memoranda.engine.refusals import refused_undos
+from memoranda.engine.history.refusals import refused_undos
 from memoranda.errors import CannotUndo, MemorandaError
 from memoranda.note.model import Draft
 

@@ -13,7 +13,7 @@ import pytest
 from memoranda.documents.wording import row_text
 from memoranda.engine import MemorySession, open_session
 from memoranda.engine.entries import NoteEntries
-from memoranda.engine.profile import profile
+from memoranda.engine.telling.profile import profile
 from memoranda.query import Query
 
 ABOUT_PERSON = [

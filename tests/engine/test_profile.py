@@ -8,7 +8,7 @@ import pytest
 
 from memoranda import Draft, errors
 from memoranda.engine import open_session
-from memoranda.engine.profile import profile
+from memoranda.engine.telling.profile import profile
 from memoranda.engine.upkeep import Upkeep
 from memoranda.faces import registry
 

@@ -16,7 +16,7 @@ from memoranda.clients.hook_context import at_start
 from memoranda.clients.hook_events import START, HookEvent
 from memoranda.engine.overview import Overview
 from memoranda.engine.reading import CHARACTERS_PER_TOKEN
-from memoranda.engine.telling import Telling, author, telling
+from memoranda.engine.telling.manner import Telling, author, telling
 from memoranda.engine.upkeep import Upkeep
 from memoranda.faces.agent.session import Session
 from memoranda.jobs.dedup import plan_duplicates

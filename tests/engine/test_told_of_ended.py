@@ -17,7 +17,7 @@ from memoranda.clients import hook
 from memoranda.clients.hook_events import PROMPT, START, HookEvent
 from memoranda.engine import MemorySession, open_session
 from memoranda.engine.overview import Overview
-from memoranda.engine.session_start import introduction
+from memoranda.engine.telling.session_start import introduction
 from memoranda.engine.upkeep import Upkeep
 from memoranda.faces import registry
 from memoranda.faces.agent.session import Session

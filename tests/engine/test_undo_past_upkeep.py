@@ -9,7 +9,7 @@ import pytest
 from jobs.homes import Home, tree
 from memoranda import Draft
 from memoranda.engine import MemorySession
-from memoranda.engine.refusals import later_changes_in_the_way, refused_undos
+from memoranda.engine.history.refusals import later_changes_in_the_way, refused_undos
 from memoranda.engine.upkeep import Upkeep
 from memoranda.errors import CannotUndo
 from memoranda.note.edit import Append, FindReplace

@@ -6,10 +6,14 @@ import pytest
 
 from memoranda import Draft
 from memoranda.engine import open_session
+from memoranda.engine.history.refusals import (
+    later_changes_in_the_way,
+    refused_undo_of_run,
+    refused_undos,
+)
+from memoranda.engine.history.whereabouts import history_through_moves, where_now
 from memoranda.engine.pausing import paused_agents, set_paused
-from memoranda.engine.refusals import later_changes_in_the_way, refused_undo_of_run, refused_undos
 from memoranda.engine.upkeep import Upkeep
-from memoranda.engine.whereabouts import history_through_moves, where_now
 from memoranda.errors import AgentPaused, CannotUndo, InvalidInput, UndoObstacle
 from memoranda.jobs import dream
 from memoranda.jobs.lifecycle import archive_named, upgrade_named

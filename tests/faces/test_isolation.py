@@ -28,7 +28,7 @@ from memoranda.engine import MemorySession, open_session
 from memoranda.engine.completion import permalinks
 from memoranda.engine.doctor import examine
 from memoranda.engine.overview import by_writer, writers, written_today
-from memoranda.engine.profile import profile
+from memoranda.engine.telling.profile import profile
 from memoranda.errors import MemorandaError
 from memoranda.faces.tool import Reply
 from memoranda.query import Query

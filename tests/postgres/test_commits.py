@@ -13,7 +13,7 @@ import pytest
 
 from memoranda import Conflict, Draft
 from memoranda.engine import MemorySession, open_session
-from memoranda.engine.erase import Erasure
+from memoranda.engine.history.erase import Erasure
 from memoranda.errors import DatabaseAway, OutcomeUnknown, StorageError
 from memoranda.ledger import execution
 from memoranda.ledger.postgres.space_rows import SpaceState

@@ -16,7 +16,7 @@ import pytest
 
 from memoranda import Draft
 from memoranda.engine import open_session
-from memoranda.engine.erase import Erasure
+from memoranda.engine.history.erase import Erasure
 from memoranda.ledger.postgres.replica_ledger import ReplicaLedger
 from memoranda.sources.base import sha256
 from postgres.conftest import Replica

@@ -16,7 +16,7 @@ import pytest
 
 from memoranda.cli.output import log_form
 from memoranda.clients.hook import served_payload
-from memoranda.engine.session_start import introduction
+from memoranda.engine.telling.session_start import introduction
 from memoranda.faces import ALL, registry
 from memoranda.serve.socket import Protocol
 from serve.process import ServerProcess, memory_mcp

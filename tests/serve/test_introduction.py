@@ -10,7 +10,7 @@ import pytest
 
 from memoranda import Draft
 from memoranda.engine import open_session
-from memoranda.engine.session_start import INTRODUCTION_TOKENS
+from memoranda.engine.telling.session_start import INTRODUCTION_TOKENS
 from memoranda.engine.upkeep import Upkeep
 from memoranda.faces import registry
 from memoranda.serve.mcp import has_hooks

@@ -7,7 +7,7 @@ import re
 import pytest
 
 from memoranda import Draft
-from memoranda.engine.served import log_of, note_call
+from memoranda.engine.telling.served import log_of, note_call
 from serve.web import plain
 
 pytestmark = pytest.mark.anyio

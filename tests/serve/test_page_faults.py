@@ -13,7 +13,7 @@ from editing import replace_in
 from memoranda import Draft
 from memoranda.clock import stamp
 from memoranda.engine.entries import NoteEntries
-from memoranda.engine.served import log_of
+from memoranda.engine.telling.served import log_of
 from memoranda.engine.upkeep import Upkeep
 from memoranda.errors import CannotUndo
 from memoranda.note.edit import Append, FindReplace, Rewrite

@@ -7,7 +7,7 @@ import re
 import pytest
 
 from memoranda import Draft
-from memoranda.engine.served import log_of
+from memoranda.engine.telling.served import log_of
 from memoranda.note.edit import Append
 from serve.web import plain
 

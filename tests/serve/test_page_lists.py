@@ -11,7 +11,7 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from memoranda import Draft
-from memoranda.engine.served import log_of
+from memoranda.engine.telling.served import log_of
 from memoranda.note.edit import FindReplace
 from memoranda.serve.page import agents, calendar, note_history, used
 from memoranda.serve.page.addresses import note_url

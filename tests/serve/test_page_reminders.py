@@ -9,7 +9,7 @@ import pytest
 
 from memoranda import Draft
 from memoranda.clock import stamp
-from memoranda.engine.session_start import introduction
+from memoranda.engine.telling.session_start import introduction
 from memoranda.jobs import reminders
 from memoranda.serve.page.addresses import note_url
 from memoranda.serve.page.repetition import repetition

@@ -10,7 +10,7 @@ import pytest
 from memoranda import Draft
 from memoranda.clients.preview import preview
 from memoranda.clock import stamp
-from memoranda.engine.session_start import introduction
+from memoranda.engine.telling.session_start import introduction
 from memoranda.engine.upkeep import Upkeep
 from memoranda.index.told_notes import Mark
 from memoranda.serve.page.rendering import note_url

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from memoranda.engine.telling import told_name
+from memoranda.engine.telling.manner import told_name
 from memoranda.text.outside import WITHHELD, outside_name
 
 

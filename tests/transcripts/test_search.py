@@ -12,7 +12,7 @@ import pytest
 from editing import replace_in
 from memoranda import Draft, Query
 from memoranda.engine import open_session
-from memoranda.engine.trail import MentionKind
+from memoranda.engine.history.trail import MentionKind
 from memoranda.errors import CannotRead, InvalidInput, NotFound
 from memoranda.text.gate import default_rules
 from memoranda.transcripts import search

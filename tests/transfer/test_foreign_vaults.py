@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from memoranda.engine import open_session
-from memoranda.engine.attachments import unresolved_links
+from memoranda.engine.links.attachments import unresolved_links
 from memoranda.engine.memory import MemorySession
 from memoranda.engine.upkeep import Upkeep
 from memoranda.note.edit import Append, ReplaceSection, StrReplace

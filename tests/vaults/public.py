@@ -17,7 +17,11 @@ from pathlib import Path
 from random import Random
 
 from memoranda.engine import MemorySession, open_session
-from memoranda.engine.attachments import conventions_of, inventory_of_project, unresolved_links
+from memoranda.engine.links.attachments import (
+    conventions_of,
+    inventory_of_project,
+    unresolved_links,
+)
 from memoranda.note import edit as edits
 
 _FIRST = 3

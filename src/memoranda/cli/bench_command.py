@@ -23,7 +23,7 @@ def bench(call: Invocation, *, notes: int, seed: int) -> None:
     a question, the title. Nothing leaves the machine, and nothing is changed.
     """
     from memoranda.engine.measuring import measure_recall
-    from memoranda.engine.served import notes_given
+    from memoranda.engine.telling.served import notes_given
 
     with call.memory() as memory:
         figures = measure_recall(memory, notes, seed)

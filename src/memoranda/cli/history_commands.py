@@ -32,8 +32,8 @@ from memoranda.text.unicode import flat
 
 if TYPE_CHECKING:
     from memoranda.engine import MemorySession
-    from memoranda.engine.erase import Erased
-    from memoranda.engine.history import Revision
+    from memoranda.engine.history.erase import Erased
+    from memoranda.engine.history.verbs import Revision
     from memoranda.ledger.change import Change
 
 _TIME_HINT = "Use e.g. 2h, 7d, yesterday, last week or 2026-11-01."

@@ -154,7 +154,7 @@ def _show_contradiction(memory: NoteSession, note: Note) -> None:
 
     The line also has the command that marks the older note as replaced.
     """
-    from memoranda.engine.contested import contradicted_by, remark_on_older
+    from memoranda.engine.telling.contested import contradicted_by, remark_on_older
 
     contradiction = contradicted_by(memory, note)
     if contradiction is None:

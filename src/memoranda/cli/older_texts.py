@@ -12,7 +12,7 @@ from memoranda.text.numbers import LARGEST
 
 if TYPE_CHECKING:
     from memoranda.engine import MemorySession
-    from memoranda.engine.history import Revision
+    from memoranda.engine.history.verbs import Revision
     from memoranda.ledger.change import Change
 
 

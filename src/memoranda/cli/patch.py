@@ -17,7 +17,7 @@ from memoranda.text.unicode import flat, visible
 from memoranda.text.word_diff import NEW, OLD, SAME, Part, changed_words
 
 if TYPE_CHECKING:
-    from memoranda.engine.history import Revision
+    from memoranda.engine.history.verbs import Revision
 
 _EDITED = "~"
 

@@ -10,10 +10,10 @@ from memoranda.cli.syntax import command
 from memoranda.documents import validity
 from memoranda.documents.wording import kind, origin
 from memoranda.engine.contents import home_path
-from memoranda.engine.contested import newer_marks
-from memoranda.engine.profile import PINNED, ProfileEntry
-from memoranda.engine.profile import profile as entries_about_person
 from memoranda.engine.reading import ReadVerbs
+from memoranda.engine.telling.contested import newer_marks
+from memoranda.engine.telling.profile import PINNED, ProfileEntry
+from memoranda.engine.telling.profile import profile as entries_about_person
 from memoranda.index.rows import NoteInfo
 from memoranda.text.unicode import one_line
 

@@ -20,7 +20,7 @@ from memoranda.cli.invocation import Invocation
 from memoranda.cli.output import Failure
 from memoranda.cli.syntax import Number, Text, Usage, command, flag, group, option, stored
 from memoranda.documents.wording import plural
-from memoranda.engine.attachments import (
+from memoranda.engine.links.attachments import (
     conventions_of,
     inventory_of_project,
     unresolved_links,
@@ -34,7 +34,7 @@ from memoranda.text.user_path import absolute_path
 
 if TYPE_CHECKING:
     from memoranda.engine import MemorySession
-    from memoranda.engine.attachments import Conventions, Inventory, LeftOut, UnresolvedLink
+    from memoranda.engine.links.attachments import Conventions, Inventory, LeftOut, UnresolvedLink
     from memoranda.engine.project_list import Project
 
 _FOUND_KEYS = ("notes", "attachments", "left_out", "symlinks", "unreadable")

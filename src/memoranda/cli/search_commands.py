@@ -560,7 +560,7 @@ def backlinks(call: Invocation, ref: str, *, projects: tuple[str, ...]) -> None:
 @limit_option(50)
 def orphans(call: Invocation, *, projects: tuple[str, ...], limit: int) -> None:
     """List the notes that link to no note and that no note links to, newest first."""
-    from memoranda.engine.link_walk import relations
+    from memoranda.engine.links.link_walk import relations
 
     with call.memory(looks_once=True) as memory:
         query = within(memory, Query(order="created"), projects)

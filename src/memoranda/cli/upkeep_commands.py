@@ -21,8 +21,8 @@ from memoranda.text.unicode import flat
 
 if TYPE_CHECKING:
     from memoranda.engine import MemorySession
-    from memoranda.engine.attachments import UnresolvedLink
     from memoranda.engine.doctor import Finding
+    from memoranda.engine.links.attachments import UnresolvedLink
 
 # The daemon may take this many seconds to report its state.
 _DAEMON_SECONDS = 2.0
@@ -376,8 +376,8 @@ def _link_findings(memory: MemorySession) -> list[Finding]:
     Such a link is not a problem, because its target may not be written yet. Links of memories are
     separate findings.
     """
-    from memoranda.engine.attachments import unresolved_links
     from memoranda.engine.doctor import Finding
+    from memoranda.engine.links.attachments import unresolved_links
     from memoranda.note.model import MEMORY_PROJECTS, TRACE_PROJECT
 
     findings = []

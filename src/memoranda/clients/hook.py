@@ -241,7 +241,7 @@ def served(memory: MemorySession, params: dict[str, Any]) -> dict[str, str]:
     event = HookEvent(**{key: str(value) for key, value in params.items()})
     if event.client not in CLIENTS:
         raise ValueError(f"no such client: {event.client}")
-    from memoranda.engine.asked import store_waiting
+    from memoranda.engine.telling.asked import store_waiting
 
     store_waiting(memory.as_caller(None))
     return {"reply": answer(memory, event)}
@@ -315,7 +315,7 @@ def _on_start(caller: MemorySession, event: HookEvent, session: SessionRows) -> 
     """
     from memoranda.clients.hook_context import at_start
     from memoranda.clients.hook_events import reply_of
-    from memoranda.engine.served import log_of
+    from memoranda.engine.telling.served import log_of
 
     now = caller.clock()
     context = caller.at_once(lambda: at_start(caller, event, session))
@@ -340,7 +340,7 @@ def _on_prompt(
     from memoranda.clients.hook_capture import remember
     from memoranda.clients.hook_context import for_prompt
     from memoranda.clients.hook_events import CLIENTS, PROMPT, reply_of
-    from memoranda.engine.served import log_of
+    from memoranda.engine.telling.served import log_of
 
     now = caller.clock()
     opening = remember(owner, event, session)

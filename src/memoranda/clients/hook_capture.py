@@ -21,8 +21,8 @@ from memoranda.clients.hook_events import HookEvent, storable
 from memoranda.clients.hook_waiting import asked_in
 from memoranda.clients.hook_words import FENCED, own_words
 from memoranda.engine import MemorySession
-from memoranda.engine.asked import is_put_aside
-from memoranda.engine.asked import store as store_asked
+from memoranda.engine.telling.asked import is_put_aside
+from memoranda.engine.telling.asked import store as store_asked
 from memoranda.errors import StorageError
 from memoranda.ledger.sessions import SessionRows
 from memoranda.note.links import slug

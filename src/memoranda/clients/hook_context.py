@@ -22,15 +22,15 @@ from memoranda.clients.hook_events import HookEvent, is_long_enough
 from memoranda.clients.hook_words import own_words
 from memoranda.engine import MemorySession
 from memoranda.engine.contents import contents
-from memoranda.engine.profile import profile
-from memoranda.engine.session_start import (
+from memoranda.engine.telling.manner import FILE, Telling
+from memoranda.engine.telling.profile import profile
+from memoranda.engine.telling.session_start import (
     by_title,
     due_reminders,
     marks_of,
     owner_first,
     told_note_of,
 )
-from memoranda.engine.telling import FILE, Telling
 from memoranda.index.rows import NoteInfo
 from memoranda.index.told_notes import (
     Mark,

@@ -27,7 +27,7 @@ def may_be_known(event: HookEvent, home: Path) -> bool:
     action_terms = ActionTerms(action_of(event))
     if not action_terms.terms:
         return False
-    from memoranda.engine.glance import bodies_known
+    from memoranda.engine.telling.glance import bodies_known
     from memoranda.transcripts.glance import may_teach
 
     if may_teach(home, action_terms.terms):

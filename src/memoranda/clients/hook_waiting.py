@@ -1,7 +1,7 @@
 """Writes the requests to remember something in a prompt to files, before anything else is done.
 
 Opening the memory may take longer than a hook may run. Once a request is in a file, it cannot be
-lost, even if the hook is killed (engine/asked.py).
+lost, even if the hook is killed (engine/telling/asked.py).
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from uuid import NAMESPACE_URL, uuid5
 
 from memoranda.clients.hook_events import PROMPT, HookEvent
 from memoranda.clients.hook_words import asked_to_remember
-from memoranda.engine.asked import Asked, put_aside
+from memoranda.engine.telling.asked import Asked, put_aside
 
 
 def asked_in(event: HookEvent, given_hashes: set[str], now: datetime) -> Iterator[Asked]:

@@ -29,9 +29,9 @@ from memoranda.sources.base import sha256
 
 if TYPE_CHECKING:
     from memoranda.engine import MemorySession
-    from memoranda.engine.attachments import Attachment
     from memoranda.engine.entries import Entry
-    from memoranda.engine.history import Revision
+    from memoranda.engine.history.verbs import Revision
+    from memoranda.engine.links.attachments import Attachment
     from memoranda.engine.project_list import Project
     from memoranda.engine.reading import DirectoryEntry, ReadVerbs
     from memoranda.engine.review import ReviewItem

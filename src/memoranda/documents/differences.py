@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from memoranda.engine.history import Revision
+from memoranda.engine.history.verbs import Revision
 from memoranda.note import frontmatter
 from memoranda.text.compare import count_of_equal, grouped_changes
 from memoranda.text.word_diff import NEW, OLD, SAME, Part, changed_words

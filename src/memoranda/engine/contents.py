@@ -6,8 +6,8 @@ import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from memoranda.engine.contested import valid_notes
 from memoranda.engine.engine import verb
+from memoranda.engine.telling.contested import valid_notes
 from memoranda.errors import MemorandaError
 from memoranda.index.glance import CANDIDATES_PER_NOTE
 from memoranda.index.rows import NoteInfo

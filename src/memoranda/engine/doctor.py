@@ -22,9 +22,9 @@ from memoranda.engine.access_table import AccessRefused, AccessTable
 from memoranda.engine.contents import home_path
 from memoranda.engine.embedding import OFF, Embedding
 from memoranda.engine.engine import Engine
-from memoranda.engine.erase import finish
 from memoranda.engine.freshness import NOT_UTF8
-from memoranda.engine.history import HistoryVerbs
+from memoranda.engine.history.erase import finish
+from memoranda.engine.history.verbs import HistoryVerbs
 from memoranda.engine.places import PlaceVerbs
 from memoranda.engine.reading import ReadVerbs
 from memoranda.engine.writing import links_without, set_keys

@@ -19,8 +19,8 @@ from typing import Any, Concatenate, NamedTuple, ParamSpec, Protocol, TypeGuard,
 
 from memoranda.clock import EPOCH, parse_stamp
 from memoranda.engine.engine import Engine, verb
+from memoranda.engine.history.undo import EXPIRE
 from memoranda.engine.transaction import Transaction, WritingSession
-from memoranda.engine.undo import EXPIRE
 from memoranda.errors import Exists, Locked, MemorandaError, NotFound, StorageError
 from memoranda.index.note_queries import Expired, Kept
 from memoranda.ledger.change import Touched

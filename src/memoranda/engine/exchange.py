@@ -22,7 +22,7 @@ from typing import NamedTuple, TypeVar
 from memoranda import config, config_text
 from memoranda.clock import microseconds, stamp, wait_for
 from memoranda.engine.engine import verb
-from memoranda.engine.history import HistoryVerbs
+from memoranda.engine.history.verbs import HistoryVerbs
 from memoranda.engine.transaction import WritingSession
 from memoranda.engine.upkeep import Upkeep
 from memoranda.engine.writing import scope_of

@@ -30,9 +30,9 @@ from memoranda.engine.entries import (
     expiry,
     purging,
 )
+from memoranda.engine.history.undo import EXPIRE
 from memoranda.engine.in_place import InPlaceChange
 from memoranda.engine.session import HomeSession
-from memoranda.engine.undo import EXPIRE
 from memoranda.errors import MemorandaError
 from memoranda.ledger.change import FOLD
 from memoranda.ledger.reads import Reads

@@ -17,7 +17,7 @@ from memoranda.engine.review import ReviewVerbs
 from memoranda.errors import MemorandaError, StorageError
 
 if TYPE_CHECKING:
-    from memoranda.engine.erase import Erased
+    from memoranda.engine.history.erase import Erased
 
 
 class MemorySession(ReviewVerbs, ProjectVerbs, ReadSession):
@@ -52,7 +52,7 @@ class MemorySession(ReviewVerbs, ProjectVerbs, ReadSession):
             notes.
         dry_run: whether only to return what the erasure would do.
         """
-        from memoranda.engine.erase import Erasure
+        from memoranda.engine.history.erase import Erasure
 
         return Erasure(self).erase(
             refs,
@@ -66,13 +66,13 @@ class MemorySession(ReviewVerbs, ProjectVerbs, ReadSession):
     def finish_left_work(self) -> None:
         """Finish an interrupted erasure, and store the sentences that hooks put aside."""
         if self.engine.ledger.erasing() is not None:
-            from memoranda.engine.erase import finish
+            from memoranda.engine.history.erase import finish
 
             # The memory can be read even if the disk refuses. `memory doctor` reports the erasure.
             with suppress(MemorandaError):
                 finish(self)
         if self.engine.layout.asked.exists():
-            from memoranda.engine.asked import store_waiting
+            from memoranda.engine.telling.asked import store_waiting
 
             store_waiting(self.as_caller(agent=None))
 

@@ -14,14 +14,20 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from memoranda.clock import stamp
-from memoranda.engine import memory_links
 from memoranda.engine.engine import verb
-from memoranda.engine.habits import Habits, habits_of, usual_folder, usual_place_of_day, with_tags
-from memoranda.engine.link_style import in_link_style
-from memoranda.engine.memory_links import LinkVerbs
+from memoranda.engine.links import memory_links
+from memoranda.engine.links.habits import (
+    Habits,
+    habits_of,
+    usual_folder,
+    usual_place_of_day,
+    with_tags,
+)
+from memoranda.engine.links.link_style import in_link_style
+from memoranda.engine.links.memory_links import LinkVerbs
+from memoranda.engine.links.relinking import put_texts, relink_anchors
 from memoranda.engine.places import PlaceVerbs
 from memoranda.engine.reading import Ref
-from memoranda.engine.relinking import put_texts, relink_anchors
 from memoranda.engine.suspicion import KEEP, claim_of_text
 from memoranda.engine.transaction import Transaction
 from memoranda.engine.writing import (

@@ -23,9 +23,9 @@ from typing import TYPE_CHECKING, Any
 
 from memoranda.clock import EPOCH
 from memoranda.engine.contents import contents
-from memoranda.engine.contested import newer_marks
 from memoranda.engine.engine import verb
 from memoranda.engine.reading import ReadVerbs
+from memoranda.engine.telling.contested import newer_marks
 from memoranda.errors import Ambiguous, NotFound
 from memoranda.index.note_queries import HomeCounts, Section
 from memoranda.index.rows import NoteInfo
@@ -43,7 +43,7 @@ from memoranda.sources.files import open_own, put_derived
 from memoranda.text.unicode import one_line
 
 if TYPE_CHECKING:
-    from memoranda.engine.history import HistoryVerbs
+    from memoranda.engine.history.verbs import HistoryVerbs
     from memoranda.engine.write_gate import Use
     from memoranda.note.reminder import Reminder
 

@@ -14,8 +14,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from memoranda.engine.engine import verb
+from memoranda.engine.links.relinking import Relinking, moved_note, put_texts, relinking
 from memoranda.engine.reading import ReadVerbs, Ref
-from memoranda.engine.relinking import Relinking, moved_note, put_texts, relinking
 from memoranda.engine.transaction import Transaction, WritingSession
 from memoranda.engine.writing import read_unlocked, remove_note, scope_of
 from memoranda.errors import Advice, Exists, FolderNotFound, InvalidInput, Locked, Unusable

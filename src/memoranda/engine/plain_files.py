@@ -14,7 +14,7 @@ from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any
 
 from memoranda.engine.engine import retry_conflicts
-from memoranda.engine.relinking import NewText, Relinking, moved_note, put_texts, relinking
+from memoranda.engine.links.relinking import NewText, Relinking, moved_note, put_texts, relinking
 from memoranda.engine.transaction import Transaction, WritingSession
 from memoranda.engine.writing import new_scope, scope_of
 from memoranda.errors import (

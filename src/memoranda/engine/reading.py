@@ -19,7 +19,7 @@ from memoranda.config import Settings
 from memoranda.engine.engine import verb
 from memoranda.engine.project_list import ProjectList
 from memoranda.engine.suspicion import CLAIM, KEEP, suspicion
-from memoranda.engine.telling import Telling, author, telling, told_name
+from memoranda.engine.telling.manner import Telling, author, telling, told_name
 from memoranda.errors import (
     Ambiguous,
     InvalidInput,
@@ -757,7 +757,7 @@ class ReadVerbs(ProjectList):
         # A question about another time (`as_of`) gets passages that were right at that time. A newer
         # note does not make them outdated, so no notes are put in front of them.
         if as_of is None:
-            from memoranda.engine.surroundings import with_surroundings
+            from memoranda.engine.telling.surroundings import with_surroundings
 
             hits, led_rows = self._newest_first(hits)
             hits = with_surroundings(self, hits, room, filters.projects)
@@ -918,7 +918,7 @@ class ReadVerbs(ProjectList):
             from DAY`. A note that a newer one contradicts gets a remark, too. Other notes have
             none.
         """
-        from memoranda.engine.contested import newer_marks
+        from memoranda.engine.telling.contested import newer_marks
 
         notes = list(infos)
         remarks = newer_marks(self, notes)
@@ -974,7 +974,7 @@ class ReadVerbs(ProjectList):
         Returns the hits in their new order, and the rows of the notes that come behind another one
         for this reason.
         """
-        from memoranda.engine.contested import (
+        from memoranda.engine.telling.contested import (
             leader_rows_of,
             marks_of,
             newer_contradictions,

@@ -23,10 +23,10 @@ from typing import Any, cast
 from memoranda.clock import parse_stamp, stamp
 from memoranda.engine.contents import rows_passing
 from memoranda.engine.engine import verb
-from memoranda.engine.restoring import RestoreVerbs
+from memoranda.engine.history.restoring import RestoreVerbs
 from memoranda.engine.session import HomeSession
 from memoranda.engine.suspicion import KEEP, suspicion
-from memoranda.engine.telling import author
+from memoranda.engine.telling.manner import author
 from memoranda.engine.transaction import Transaction, WritingSession
 from memoranda.errors import InvalidInput, NotFound, ProjectRefused
 from memoranda.index.rows import NoteInfo
@@ -167,7 +167,7 @@ SOURCES = {
     "suspicious": "memoranda.engine.review:SUSPICIOUS",
     "reminder": "memoranda.jobs.questions:REMINDERS",
     "contradiction": "memoranda.jobs.contradictions:CONTRADICTIONS",
-    "claim": "memoranda.engine.profile:CLAIMS",
+    "claim": "memoranda.engine.telling.profile:CLAIMS",
     "burst": "memoranda.engine.review:BURSTS",
     "lesson": "memoranda.transcripts.proposals:LESSONS",
     "merge": "memoranda.jobs.questions:MERGES",

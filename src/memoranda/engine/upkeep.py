@@ -22,8 +22,8 @@ from memoranda.clock import parse_stamp, stamp
 from memoranda.engine import writing
 from memoranda.engine.contents import content_of
 from memoranda.engine.engine import verb
-from memoranda.engine.history import HistoryVerbs
-from memoranda.engine.link_style import in_link_style
+from memoranda.engine.history.verbs import HistoryVerbs
+from memoranda.engine.links.link_style import in_link_style
 from memoranda.engine.review import ReviewVerbs
 from memoranda.engine.transaction import Transaction
 from memoranda.errors import Conflict, Exists, InvalidInput, NotFound, NotText, StorageError

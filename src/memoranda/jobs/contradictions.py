@@ -1,7 +1,7 @@
 """Ask the owner which of two statements is true, if both cannot be.
 
 "Anna lives in Berlin" and "Anna lives in Rome" may be in two notes, or in two lines of one note.
-Statements are found in note/claims.py, contradictions of two notes in engine/contested.py, and
+Statements are found in note/claims.py, contradictions of two notes in engine/telling/contested.py, and
 contradictions of two lines here.
 """
 
@@ -17,9 +17,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from memoranda.engine.contents import contents, notes_repeating
-from memoranda.engine.contested import KIND, Contradiction, Statement, contradictions
 from memoranda.engine.review import Quote, ReviewItem, ReviewSource, SharedAnswer
-from memoranda.engine.telling import author
+from memoranda.engine.telling.contested import KIND, Contradiction, Statement, contradictions
+from memoranda.engine.telling.manner import author
 from memoranda.errors import NotFound
 from memoranda.index.rows import NoteInfo, day_of
 from memoranda.note.claims import differ

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 from memoranda.clock import parse_stamp
 from memoranda.engine.contents import contents
-from memoranda.engine.telling import is_foreign
+from memoranda.engine.telling.manner import is_foreign
 from memoranda.engine.upkeep import Upkeep
 from memoranda.engine.writing import id_list
 from memoranda.errors import (

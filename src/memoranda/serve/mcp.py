@@ -242,7 +242,7 @@ def _is_configured(plugin_pattern: str) -> bool:
 
 def _introduction(memory: MemorySession) -> str:
     """Return the text that a client gets when it connects. "" if the owner wants none."""
-    from memoranda.engine.session_start import introduction
+    from memoranda.engine.telling.session_start import introduction
 
     if not memory.settings.introduces:
         return ""

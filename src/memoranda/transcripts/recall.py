@@ -239,7 +239,7 @@ def facts(memory: ReadSession, action: Action) -> Iterator[Fact]:
 def _from_notes(memory: ReadSession, about: ActionTerms) -> Iterator[Fact]:
     """Yield one line of each note that is about the action, with its date and its name."""
     from memoranda.engine.contents import contents, is_as_indexed, notes_holding
-    from memoranda.engine.telling import Telling, claimed
+    from memoranda.engine.telling.manner import Telling, claimed
     from memoranda.index.rows import day_of
     from memoranda.text.unicode import flat
 

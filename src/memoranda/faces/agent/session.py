@@ -18,7 +18,7 @@ from memoranda.clock import stamp
 from memoranda.documents.wording import row_text
 from memoranda.engine import overview, session_of
 from memoranda.engine.contents import content_of, home_path
-from memoranda.engine.contested import with_leaders_first
+from memoranda.engine.telling.contested import with_leaders_first
 from memoranda.errors import Ambiguous, InvalidInput, NotFound
 from memoranda.faces import registry as registry_of
 from memoranda.faces.arguments import Arguments

@@ -30,7 +30,7 @@ from memoranda.documents.wording import (
     relation_line,
     short,
 )
-from memoranda.engine.attachments import attachment_named, attachments_in, symlink_to_note
+from memoranda.engine.links.attachments import attachment_named, attachments_in, symlink_to_note
 from memoranda.errors import (
     Ambiguous,
     FolderNotFound,
@@ -63,8 +63,8 @@ from memoranda.text.unicode import flat
 
 if TYPE_CHECKING:
     from memoranda.engine import MemorySession
-    from memoranda.engine.attachments import AttachedFile, Attachment
-    from memoranda.engine.memory_links import NoteContext
+    from memoranda.engine.links.attachments import AttachedFile, Attachment
+    from memoranda.engine.links.memory_links import NoteContext
     from memoranda.engine.reading import DirectoryEntry
     from memoranda.transcripts.search import TraceHit
 

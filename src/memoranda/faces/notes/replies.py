@@ -16,7 +16,7 @@ from memoranda.documents.cutting import compact, cut, rows_that_fit
 from memoranda.documents.listed import Document, Listed
 from memoranda.documents.wording import counted, note_section, short
 from memoranda.engine.completion import permalinks
-from memoranda.engine.telling import author
+from memoranda.engine.telling.manner import author
 from memoranda.errors import (
     CannotRead,
     InvalidInput,

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 from memoranda import documents
 from memoranda.clock import parse_stamp
 from memoranda.documents.wording import lines, plural, short
-from memoranda.engine.attachments import conventions_of
-from memoranda.engine.contested import contradicted_by, remark_on_older
+from memoranda.engine.links.attachments import conventions_of
+from memoranda.engine.telling.contested import contradicted_by, remark_on_older
 from memoranda.errors import (
     Exists,
     InvalidInput,

@@ -10,9 +10,9 @@ from typing import NamedTuple
 from starlette.responses import Response
 
 from memoranda.engine import MemorySession
-from memoranda.engine.contested import newer_contradictions
-from memoranda.engine.profile import ProfileEntry, profile
-from memoranda.engine.telling import Telling
+from memoranda.engine.telling.contested import newer_contradictions
+from memoranda.engine.telling.manner import Telling
+from memoranda.engine.telling.profile import ProfileEntry, profile
 from memoranda.engine.upkeep import Upkeep
 from memoranda.errors import InvalidInput
 from memoranda.index.rows import NoteInfo

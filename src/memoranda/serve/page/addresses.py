@@ -18,7 +18,7 @@ from hashlib import sha256
 from urllib.parse import quote, urlencode
 
 from memoranda.engine import MemorySession
-from memoranda.engine.whereabouts import Place, last_place_of_memory
+from memoranda.engine.history.whereabouts import Place, last_place_of_memory
 from memoranda.errors import Ambiguous, MemorandaError, NotFound
 from memoranda.index.rows import NoteInfo
 from memoranda.note.model import MEMORY_PROJECTS

@@ -20,7 +20,7 @@ from memoranda.documents.listed import Document, Listed
 from memoranda.engine import MemorySession
 from memoranda.engine.contents import content_of
 from memoranda.engine.overview import by_day
-from memoranda.engine.session_start import told_due
+from memoranda.engine.telling.session_start import told_due
 from memoranda.errors import InvalidInput
 from memoranda.index.rows import NoteInfo
 from memoranda.jobs import reminders

@@ -13,7 +13,7 @@ from typing import Protocol
 from markupsafe import Markup, escape
 
 from memoranda.engine import MemorySession
-from memoranda.engine.contested import Statement
+from memoranda.engine.telling.contested import Statement
 from memoranda.index.rows import NoteInfo
 from memoranda.note.claims import Claim
 from memoranda.serve.page.facts import Fact

@@ -17,9 +17,9 @@ from memoranda.documents import differences
 from memoranda.documents.differences import GAP, Difference, Line
 from memoranda.documents.listed import Document
 from memoranda.engine import MemorySession
-from memoranda.engine.history import Revision, undone_by_change
-from memoranda.engine.refusals import refused_undos
-from memoranda.engine.whereabouts import where_now
+from memoranda.engine.history.refusals import refused_undos
+from memoranda.engine.history.verbs import Revision, undone_by_change
+from memoranda.engine.history.whereabouts import where_now
 from memoranda.errors import UndoObstacle
 from memoranda.index.rows import NoteInfo
 from memoranda.ledger.change import Change, Touched

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from markupsafe import Markup
 
 from memoranda.engine import MemorySession
-from memoranda.engine.contested import Statement, valid_notes
+from memoranda.engine.telling.contested import Statement, valid_notes
 from memoranda.index.rows import Edge, NoteInfo
 from memoranda.note.grammar import LINKS_TO
 from memoranda.note.model import CATEGORY_PROJECT, MEMORY_PROJECTS

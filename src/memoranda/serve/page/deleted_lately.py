@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from memoranda.engine import MemorySession
-from memoranda.engine.deletions import standing_deletions
+from memoranda.engine.history.deletions import standing_deletions
 from memoranda.ledger.change import Change
 from memoranda.serve.page.secret_question import have_secret
 from memoranda.serve.page.titles import title_of_revision

@@ -17,10 +17,10 @@ from starlette.responses import Response
 from memoranda.clock import EPOCH, parse_stamp
 from memoranda.documents.listed import Document
 from memoranda.engine import MemorySession
-from memoranda.engine.history import first_number_since
-from memoranda.engine.refusals import refused_undo_of_run
+from memoranda.engine.history.refusals import refused_undo_of_run
+from memoranda.engine.history.verbs import first_number_since
 from memoranda.engine.review import suspicious_notes
-from memoranda.engine.served import log_of
+from memoranda.engine.telling.served import log_of
 from memoranda.errors import CannotUndo, InvalidInput
 from memoranda.index.rows import NoteInfo
 from memoranda.ledger.change import Change

@@ -14,8 +14,8 @@ from dataclasses import dataclass, replace
 from starlette.responses import Response
 
 from memoranda.engine import MemorySession
-from memoranda.engine.trail import Mention, MentionKind
-from memoranda.engine.whereabouts import note_of_text
+from memoranda.engine.history.trail import Mention, MentionKind
+from memoranda.engine.history.whereabouts import note_of_text
 from memoranda.errors import MemorandaError
 from memoranda.index.rows import NoteInfo
 from memoranda.serve.page.addresses import id_url

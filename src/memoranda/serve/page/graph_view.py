@@ -19,7 +19,7 @@ from starlette.responses import Response
 
 from memoranda.engine import MemorySession
 from memoranda.engine.contents import places_passing
-from memoranda.engine.link_walk import neighbourhood, relations
+from memoranda.engine.links.link_walk import neighbourhood, relations
 from memoranda.index.rows import NoteInfo, NotePlace, day_of
 from memoranda.note.model import CATEGORY_PROJECT
 from memoranda.query import Query

@@ -15,10 +15,10 @@ from markupsafe import Markup
 from starlette.responses import PlainTextResponse, RedirectResponse, Response
 
 from memoranda.engine import MemorySession
-from memoranda.engine.attachments import conventions_of
-from memoranda.engine.telling import Telling
+from memoranda.engine.history.whereabouts import Place, where_now
+from memoranda.engine.links.attachments import conventions_of
+from memoranda.engine.telling.manner import Telling
 from memoranda.engine.upkeep import Upkeep
-from memoranda.engine.whereabouts import Place, where_now
 from memoranda.errors import (
     Ambiguous,
     Conflict,

@@ -14,7 +14,7 @@ from starlette.responses import RedirectResponse, Response
 
 from memoranda import documents
 from memoranda.engine import MemorySession
-from memoranda.engine.memory_links import header_time
+from memoranda.engine.links.memory_links import header_time
 from memoranda.engine.upkeep import Upkeep
 from memoranda.errors import InvalidInput, NotFound
 from memoranda.index.rows import NoteInfo

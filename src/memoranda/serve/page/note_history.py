@@ -13,10 +13,10 @@ from memoranda.documents import differences
 from memoranda.documents.differences import Difference
 from memoranda.documents.listed import Document
 from memoranda.engine import MemorySession
-from memoranda.engine.history import Revision
-from memoranda.engine.outside_edits import OutsideEdit, outside_edits
-from memoranda.engine.refusals import refused_undos
-from memoranda.engine.whereabouts import (
+from memoranda.engine.history.outside_edits import OutsideEdit, outside_edits
+from memoranda.engine.history.refusals import refused_undos
+from memoranda.engine.history.verbs import Revision
+from memoranda.engine.history.whereabouts import (
     Place,
     PlacedChange,
     history_through_moves,

@@ -2,7 +2,7 @@
 
 The ledger has no change for such an edit. It shows in one of two ways: a change found another text
 in the file than the change before it wrote, or the file now has another text than its last change
-wrote (engine/outside_edits.py). So only edits of notes that the history knows are found.
+wrote (engine/history/outside_edits.py). So only edits of notes that the history knows are found.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from memoranda.clock import parse_stamp
 from memoranda.documents import differences
 from memoranda.documents.listed import Document
 from memoranda.engine import MemorySession
-from memoranda.engine.outside_edits import OutsideEdit, notes_edited_outside, outside_edits
-from memoranda.engine.whereabouts import history_through_moves
+from memoranda.engine.history.outside_edits import OutsideEdit, notes_edited_outside, outside_edits
+from memoranda.engine.history.whereabouts import history_through_moves
 from memoranda.index.rows import NoteInfo
 from memoranda.ledger.change import Change
 from memoranda.serve.page.addresses import note_url

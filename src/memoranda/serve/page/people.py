@@ -15,7 +15,7 @@ from starlette.responses import Response
 from memoranda.documents.listed import Listed
 from memoranda.engine import MemorySession
 from memoranda.engine.contents import contents, folders_named, places_passing
-from memoranda.engine.link_walk import count_incoming
+from memoranda.engine.links.link_walk import count_incoming
 from memoranda.errors import InvalidInput
 from memoranda.index.rows import NoteInfo, NotePlace
 from memoranda.note.model import MEMORY_PROJECTS

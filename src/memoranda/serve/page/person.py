@@ -20,9 +20,9 @@ from starlette.responses import Response
 
 from memoranda.engine import MemorySession
 from memoranda.engine.contents import contents
-from memoranda.engine.contested import Contradiction, Statement, valid_notes
-from memoranda.engine.link_walk import count_incoming
-from memoranda.engine.telling import Telling
+from memoranda.engine.links.link_walk import count_incoming
+from memoranda.engine.telling.contested import Contradiction, Statement, valid_notes
+from memoranda.engine.telling.manner import Telling
 from memoranda.errors import Ambiguous, InvalidInput, MemorandaError
 from memoranda.index.rows import Edge, Hit, NoteInfo
 from memoranda.note.grammar import LINKS_TO

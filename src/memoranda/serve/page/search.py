@@ -22,8 +22,8 @@ from memoranda import documents
 from memoranda.documents.listed import Document, Listed
 from memoranda.engine import MemorySession
 from memoranda.engine.completion import offers
-from memoranda.engine.contested import Statement, newer_contradictions
-from memoranda.engine.newest_texts import newest_texts
+from memoranda.engine.history.newest_texts import newest_texts
+from memoranda.engine.telling.contested import Statement, newer_contradictions
 from memoranda.errors import InvalidInput
 from memoranda.index.rows import Hit, Hits, NoteInfo
 from memoranda.jobs.lifecycle import FACE, ends_in_inbox

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from memoranda.engine import MemorySession
-from memoranda.engine.history import Revision
+from memoranda.engine.history.verbs import Revision
 from memoranda.engine.write_gate import REDACT, REFUSE, WARN
 from memoranda.errors import SecretRefused
 from memoranda.text.gate import SECRET

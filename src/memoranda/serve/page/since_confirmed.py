@@ -10,8 +10,8 @@ from memoranda.clock import parse_stamp
 from memoranda.documents import differences
 from memoranda.documents.differences import Difference
 from memoranda.engine import MemorySession
+from memoranda.engine.history.whereabouts import PlacedChange, history_through_moves
 from memoranda.engine.suspicion import CLAIM, KEEP
-from memoranda.engine.whereabouts import PlacedChange, history_through_moves
 from memoranda.index.rows import NoteInfo
 from memoranda.serve.page.note_history import is_about
 from memoranda.serve.page.writers import is_upkeep, writer_of_change

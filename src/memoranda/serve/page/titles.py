@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from memoranda.documents import differences
 from memoranda.documents.differences import PropertyChange
-from memoranda.engine.history import Revision
+from memoranda.engine.history.verbs import Revision
 from memoranda.index.rows import NoteInfo
 from memoranda.ledger.change import Touched
 

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from memoranda.documents import differences
 from memoranda.documents.differences import PropertyChange
 from memoranda.engine import MemorySession
-from memoranda.engine.history import Revision
-from memoranda.engine.refusals import refused_undos
-from memoranda.engine.whereabouts import where_now
+from memoranda.engine.history.refusals import refused_undos
+from memoranda.engine.history.verbs import Revision
+from memoranda.engine.history.whereabouts import where_now
 from memoranda.engine.write_gate import RESTORING
 from memoranda.ledger.change import Change
 from memoranda.serve.page.secret_question import have_secret, masked_in

@@ -15,9 +15,9 @@ from starlette.responses import RedirectResponse, Response
 from memoranda.documents import differences
 from memoranda.documents.listed import Document
 from memoranda.engine import MemorySession
-from memoranda.engine.history import Revision
-from memoranda.engine.refusals import later_changes_in_the_way, refused_undos
-from memoranda.engine.whereabouts import where_now
+from memoranda.engine.history.refusals import later_changes_in_the_way, refused_undos
+from memoranda.engine.history.verbs import Revision
+from memoranda.engine.history.whereabouts import where_now
 from memoranda.errors import CannotUndo, InvalidInput, NotInHistory, UndoObstacle
 from memoranda.index.rows import NoteInfo
 from memoranda.ledger.change import Change

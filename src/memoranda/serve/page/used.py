@@ -17,9 +17,9 @@ from typing import NamedTuple
 from starlette.responses import Response
 
 from memoranda.engine import MemorySession
-from memoranda.engine.contested import Contradiction, newer_contradictions
-from memoranda.engine.served import Served, log_of
-from memoranda.engine.session_start import reminders_told_no_more
+from memoranda.engine.telling.contested import Contradiction, newer_contradictions
+from memoranda.engine.telling.served import Served, log_of
+from memoranda.engine.telling.session_start import reminders_told_no_more
 from memoranda.index.rows import NoteInfo
 from memoranda.index.told_notes import ToldNote, ToldText
 from memoranda.query import Query

@@ -26,7 +26,7 @@ from starlette.types import Receive, Scope, Send
 from memoranda.clock import now
 from memoranda.engine import MemorySession
 from memoranda.engine.access_table import AccessRefused
-from memoranda.engine.newest_texts import newest_texts
+from memoranda.engine.history.newest_texts import newest_texts
 from memoranda.errors import InvalidInput, MemorandaError, NotFound, SecretRefused
 from memoranda.index.rows import NoteInfo
 from memoranda.jobs.lifecycle import FACE

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Sequence
 
 from memoranda.engine.engine import verb
-from memoranda.engine.history import HistoryVerbs
+from memoranda.engine.history.verbs import HistoryVerbs
 from memoranda.engine.transaction import Transaction
 from memoranda.errors import CannotUndo, MemorandaError, UndoObstacle
 from memoranda.ledger.change import Change

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from datetime import datetime
 
 from memoranda.engine.engine import verb
-from memoranda.engine.history import HistoryVerbs, Revision
+from memoranda.engine.history.verbs import HistoryVerbs, Revision
 from memoranda.engine.writing import as_file
 
 # Changes among which deletions are looked for.

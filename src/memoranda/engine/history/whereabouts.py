@@ -12,7 +12,7 @@ from itertools import islice
 from typing import NamedTuple
 
 from memoranda.engine.engine import verb
-from memoranda.engine.history import HistoryVerbs
+from memoranda.engine.history.verbs import HistoryVerbs
 from memoranda.errors import MemorandaError
 from memoranda.index.rows import NoteInfo
 from memoranda.ledger.change import Change, Touched

@@ -11,15 +11,15 @@ from datetime import datetime, timedelta
 from typing import NamedTuple
 
 from memoranda.engine.contents import contents
-from memoranda.engine.contested import (
+from memoranda.engine.review import ReviewVerbs
+from memoranda.engine.telling.contested import (
     leader_rows_of,
     newer_contradictions,
     newer_marks,
     with_leaders_first,
 )
-from memoranda.engine.profile import PINNED, ProfileEntry, profile
-from memoranda.engine.review import ReviewVerbs
-from memoranda.engine.telling import Telling, author, claimed
+from memoranda.engine.telling.manner import Telling, author, claimed
+from memoranda.engine.telling.profile import PINNED, ProfileEntry, profile
 from memoranda.index.rows import NoteInfo, day_of
 from memoranda.index.told_notes import Mark, ToldNote, item_line
 from memoranda.note.model import CATEGORY_PROJECT, KV_PROJECT, REMINDERS

@@ -9,10 +9,10 @@ from datetime import datetime
 
 from memoranda.clock import parse_stamp
 from memoranda.engine.engine import verb
-from memoranda.engine.history import HistoryVerbs
-from memoranda.engine.past_privacy import PastPrivacy
+from memoranda.engine.history.past_privacy import PastPrivacy
+from memoranda.engine.history.undo import concerns, is_upkeep
+from memoranda.engine.history.verbs import HistoryVerbs
 from memoranda.engine.transaction import read_or_none, root_of, source_at
-from memoranda.engine.undo import concerns, is_upkeep
 from memoranda.engine.writing import as_file, scope_of
 from memoranda.errors import (
     Ambiguous,

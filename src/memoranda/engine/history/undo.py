@@ -17,14 +17,14 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Any, cast
 
-from memoranda.engine.later_upkeep import (
+from memoranda.engine.history.later_upkeep import (
     LaterUpkeep,
     can_be_stepped_over,
     later_upkeep,
     path_after_sorting,
 )
+from memoranda.engine.history.past_privacy import scopes_below
 from memoranda.engine.notes import NoteVerbs
-from memoranda.engine.past_privacy import scopes_below
 from memoranda.engine.transaction import (
     LocationGone,
     Transaction,

@@ -12,8 +12,8 @@ from itertools import islice
 
 from memoranda.engine.contents import rows_passing
 from memoranda.engine.engine import verb
-from memoranda.engine.history import HistoryVerbs
-from memoranda.engine.whereabouts import where_now
+from memoranda.engine.history.verbs import HistoryVerbs
+from memoranda.engine.history.whereabouts import where_now
 from memoranda.errors import MemorandaError
 from memoranda.index.rows import NoteInfo
 from memoranda.ledger.change import Change, Standing

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any
 
 from memoranda import clock
 from memoranda.clock import microseconds, parse_stamp, stamp
-from memoranda.engine.attachments import vault_of, with_attachments_marked
 from memoranda.engine.engine import verb
+from memoranda.engine.links.attachments import vault_of, with_attachments_marked
 from memoranda.engine.reading import ReadVerbs, Ref
 from memoranda.engine.transaction import Transaction, WritingSession
 from memoranda.engine.writing import editable, id_list, linked_keys, links_without, set_keys

@@ -22,7 +22,7 @@ from memoranda.sources.files import make_private
 from memoranda.sources.layout import Layout
 
 if TYPE_CHECKING:
-    from memoranda.engine.history import HistoryVerbs
+    from memoranda.engine.history.verbs import HistoryVerbs
 
 _SUFFIX = ".json"
 # The module is only named here, because the engine may not import the jobs.

@@ -14,7 +14,6 @@ from typing import Any, NamedTuple
 
 from memoranda.engine.contents import contents
 from memoranda.engine.engine import verb
-from memoranda.engine.person_entries import is_about_person
 from memoranda.engine.reading import ReadVerbs
 from memoranda.engine.review import (
     DELETE,
@@ -24,7 +23,8 @@ from memoranda.engine.review import (
     SharedAnswer,
 )
 from memoranda.engine.suspicion import CLAIM, KEEP
-from memoranda.engine.telling import Telling, author
+from memoranda.engine.telling.manner import Telling, author
+from memoranda.engine.telling.person_entries import is_about_person
 from memoranda.errors import MemorandaError, NotFound
 from memoranda.index.rows import NoteInfo
 from memoranda.note.entry import DEFAULT_NAMESPACE

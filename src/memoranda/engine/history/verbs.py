@@ -16,10 +16,8 @@ from itertools import islice
 
 from memoranda.clock import parse_stamp, stamp
 from memoranda.engine.engine import verb
-from memoranda.engine.notes import NoteVerbs
-from memoranda.engine.past_privacy import PastPrivacy
-from memoranda.engine.transaction import Transaction, root_of, source_at
-from memoranda.engine.undo import (
+from memoranda.engine.history.past_privacy import PastPrivacy
+from memoranda.engine.history.undo import (
     ENTRIES,
     EXPIRE,
     Later,
@@ -28,6 +26,8 @@ from memoranda.engine.undo import (
     is_blank,
     is_upkeep,
 )
+from memoranda.engine.notes import NoteVerbs
+from memoranda.engine.transaction import Transaction, root_of, source_at
 from memoranda.engine.writing import as_file
 from memoranda.errors import (
     Ambiguous,
@@ -756,7 +756,7 @@ class HistoryVerbs(NoteVerbs):
 
         past_privacy: says which steps are hidden from the caller. None for the owner, who sees all.
         """
-        from memoranda.engine.line_undo import undo_lines
+        from memoranda.engine.history.line_undo import undo_lines
 
         later_changes = Later(self.engine.ledger.history, change.number)
         is_visible = partial(self._is_visible, past_privacy=past_privacy)

@@ -18,14 +18,9 @@ from typing import NamedTuple, cast
 from memoranda.clock import stamp
 from memoranda.config import absolute
 from memoranda.engine import review
-from memoranda.engine.attachments import files_shown_in
-from memoranda.engine.authorship import made_by
 from memoranda.engine.engine import Engine, verb
-from memoranda.engine.history import HistoryVerbs
-from memoranda.engine.overview import Overview, Pending
-from memoranda.engine.reading import Ref
-from memoranda.engine.served import log_of
-from memoranda.engine.trail import (
+from memoranda.engine.history.authorship import made_by
+from memoranda.engine.history.trail import (
     OUR_REMOVAL,
     Found,
     Mention,
@@ -35,6 +30,11 @@ from memoranda.engine.trail import (
     folders_above,
     search,
 )
+from memoranda.engine.history.verbs import HistoryVerbs
+from memoranda.engine.links.attachments import files_shown_in
+from memoranda.engine.overview import Overview, Pending
+from memoranda.engine.reading import Ref
+from memoranda.engine.telling.served import log_of
 from memoranda.engine.transaction import Transaction, root_of, source_at
 from memoranda.engine.writing import editable, follow_content, id_list
 from memoranda.errors import InvalidInput, Locked, MemorandaError, NotFound, StorageError

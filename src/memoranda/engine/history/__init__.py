@@ -1,0 +1,1 @@
+"""Looks back: what the ledger has of a note, undoing, restoring and erasing."""

@@ -1,0 +1,1 @@
+"""Follows links between notes and keeps them whole when a note moves."""

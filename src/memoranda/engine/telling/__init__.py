@@ -1,0 +1,1 @@
+"""Decides what sessions are told, and in which manner."""

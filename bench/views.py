@@ -22,7 +22,7 @@ from ground import Ground
 from memoranda.engine import MemorySession, open_session
 from memoranda.faces import registry
 from memoranda.faces.tool import Registry
-from memoranda.serve.page.graph_view import drawing
+from memoranda.serve.page.graph.view import drawing
 from outside import MEMORY, environment
 from table import Budget, Row, milliseconds
 

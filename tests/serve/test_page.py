@@ -16,9 +16,11 @@ from memoranda.documents import differences
 from memoranda.jobs import dream
 from memoranda.ledger.change import FIRST_OF_MACHINE
 from memoranda.note.edit import Append
-from memoranda.serve.page import health, merging, review
+from memoranda.serve.page import health
 from memoranda.serve.page.addresses import note_url
-from memoranda.serve.page.wording import words
+from memoranda.serve.page.note import merging
+from memoranda.serve.page.review import review_page as review
+from memoranda.serve.page.words.wording import words
 from memoranda.text.word_diff import NEW, OLD, SAME
 from serve.web import plain
 

@@ -7,7 +7,7 @@ import re
 import pytest
 
 from memoranda import Draft
-from memoranda.serve.page.like_facts import alike
+from memoranda.serve.page.people.like_facts import alike
 from serve.web import plain
 
 pytestmark = pytest.mark.anyio

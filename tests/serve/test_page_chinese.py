@@ -23,11 +23,11 @@ from memoranda.clock import stamp
 from memoranda.engine.doctor import Finding
 from memoranda.serve.auth import Access
 from memoranda.serve.page import agents, health
-from memoranda.serve.page.graph_names import group_titles
+from memoranda.serve.page.graph.names import group_titles
 from memoranda.serve.page.routes import GET, PAGES
-from memoranda.serve.page.sentences import catalog, error_words, known_words
-from memoranda.serve.page.times import Clock
-from memoranda.serve.page.wording import joined_names, translated
+from memoranda.serve.page.words.sentences import catalog, error_words, known_words
+from memoranda.serve.page.words.times import Clock
+from memoranda.serve.page.words.wording import joined_names, translated
 from serve.test_page import memory
 from serve.web import plain
 

@@ -10,7 +10,7 @@ import pytest
 from memoranda import Draft
 from memoranda.note.edit import Append, FindReplace
 from memoranda.serve.page.addresses import note_url
-from memoranda.serve.page.merging import merge
+from memoranda.serve.page.note.merging import merge
 from serve.test_page import plain
 
 pytestmark = pytest.mark.anyio

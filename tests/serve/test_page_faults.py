@@ -18,14 +18,15 @@ from memoranda.engine.upkeep import Upkeep
 from memoranda.errors import CannotUndo
 from memoranda.note.edit import Append, FindReplace, Rewrite
 from memoranda.note.model import Provenance
-from memoranda.serve.page import digest, near_pages
+from memoranda.serve.page import near_pages
 from memoranda.serve.page.addresses import id_url, note_url
-from memoranda.serve.page.change_rows import RowWriter
-from memoranda.serve.page.erasing import shared_words
-from memoranda.serve.page.note import _not_shown
-from memoranda.serve.page.note_history import _CHANGES_PER_PAGE
+from memoranda.serve.page.note.erasing import shared_words
+from memoranda.serve.page.note.history import _CHANGES_PER_PAGE
+from memoranda.serve.page.note.note_page import _not_shown
 from memoranda.serve.page.search import readable_passage
-from memoranda.serve.page.writers import writer_of
+from memoranda.serve.page.today import digest
+from memoranda.serve.page.today.change_rows import RowWriter
+from memoranda.serve.page.words.writers import writer_of
 from serve.test_page import memory
 from serve.web import plain
 

@@ -60,7 +60,7 @@ async def test_the_first_page_lists_every_program_with_what_is_done_to_it(
     web, page, monkeypatch, home_of_user
 ):
     monkeypatch.setattr(
-        "memoranda.serve.page.first_run.programs_of", lambda visit: installed_programs()
+        "memoranda.serve.page.today.first_run.programs_of", lambda visit: installed_programs()
     )
     html = await first_page(page, monkeypatch)
     html_shown = plain(html)

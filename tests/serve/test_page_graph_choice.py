@@ -12,14 +12,14 @@ import pytest
 from memoranda import Draft, Query
 from memoranda.engine.upkeep import Upkeep
 from memoranda.serve.page.addresses import note_ref
-from memoranda.serve.page.graph_choice import (
+from memoranda.serve.page.graph.choice import (
     COLOURS,
     MOST_GROUPS,
     colours_of,
     groups_by_row,
     notes_that_matter,
 )
-from memoranda.serve.page.graph_names import group_titles
+from memoranda.serve.page.graph.names import group_titles
 from serve.web import plain
 
 pytestmark = pytest.mark.anyio

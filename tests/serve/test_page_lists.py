@@ -13,8 +13,9 @@ import pytest
 from memoranda import Draft
 from memoranda.engine.telling.served import log_of
 from memoranda.note.edit import FindReplace
-from memoranda.serve.page import agents, calendar, note_history, used
+from memoranda.serve.page import agents, calendar, used
 from memoranda.serve.page.addresses import note_url
+from memoranda.serve.page.note import history as note_history
 from serve.test_page import memory
 from serve.web import plain
 

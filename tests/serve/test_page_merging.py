@@ -10,7 +10,7 @@ import pytest
 
 from memoranda import Draft
 from memoranda.serve.page.addresses import note_url
-from memoranda.serve.page.merge_pages import differences_of
+from memoranda.serve.page.review.merge_pages import differences_of
 from serve.web import plain
 
 pytestmark = pytest.mark.anyio

@@ -9,7 +9,7 @@ import pytest
 from memoranda import Draft
 from memoranda.note.edit import FindReplace
 from memoranda.serve.page.addresses import note_url
-from memoranda.serve.page.text_origin import text_origin
+from memoranda.serve.page.words.text_origin import text_origin
 from serve.test_page import memory
 from serve.web import plain
 

@@ -11,9 +11,9 @@ import pytest
 from memoranda import Draft
 from memoranda.engine.upkeep import Upkeep
 from memoranda.note.edit import FindReplace
-from memoranda.serve.page import people
-from memoranda.serve.page import person as person_page
 from memoranda.serve.page.addresses import note_url
+from memoranda.serve.page.people import people_page as people
+from memoranda.serve.page.people import person as person_page
 from serve.test_page import memory
 from serve.web import plain
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from memoranda.serve.page.programs import is_local, openings
+from memoranda.serve.page.note.programs import is_local, openings
 
 pytestmark = pytest.mark.anyio
 

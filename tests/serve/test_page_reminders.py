@@ -12,7 +12,7 @@ from memoranda.clock import stamp
 from memoranda.engine.telling.session_start import introduction
 from memoranda.jobs import reminders
 from memoranda.serve.page.addresses import note_url
-from memoranda.serve.page.repetition import repetition
+from memoranda.serve.page.words.repetition import repetition
 from serve.test_page import memory
 from serve.web import plain
 

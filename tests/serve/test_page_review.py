@@ -12,7 +12,7 @@ from memoranda import Draft
 from memoranda.jobs import dream
 from memoranda.jobs.dedup import has_same_content
 from memoranda.note.edit import Append, FindReplace
-from memoranda.serve.page.plain_markdown import plain_text
+from memoranda.serve.page.words.plain_markdown import plain_text
 from serve.test_page import memory
 from serve.web import plain
 

@@ -10,7 +10,7 @@ from editing import replace_in
 from memoranda import Draft
 from memoranda.note.edit import Append
 from memoranda.serve.page.addresses import id_url, note_url
-from memoranda.serve.page.wording import words
+from memoranda.serve.page.words.wording import words
 from memoranda.text.gate import SECRET, default_rules
 from serve.test_page import memory
 from serve.web import Web, browser, plain

@@ -12,7 +12,7 @@ from memoranda import Draft
 from memoranda.clock import stamp
 from memoranda.serve.auth import Access
 from memoranda.serve.page.routes import GET, PAGES
-from memoranda.serve.page.times import Clock, full_time, late_words, time_element, time_words
+from memoranda.serve.page.words.times import Clock, full_time, late_words, time_element, time_words
 from serve.test_page import memory
 
 pytestmark = pytest.mark.anyio

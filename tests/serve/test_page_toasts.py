@@ -9,8 +9,8 @@ import pytest
 
 from memoranda.clock import stamp
 from memoranda.serve.page.addresses import note_url
-from memoranda.serve.page.property_words import property_value
-from memoranda.serve.page.times import Clock
+from memoranda.serve.page.words.property_words import property_value
+from memoranda.serve.page.words.times import Clock
 from serve.test_page import memory
 from serve.test_page_secret import followed
 from serve.web import plain

@@ -23,11 +23,11 @@ from memoranda.engine.pausing import paused_agents, set_paused
 from memoranda.errors import CannotUndo, InvalidInput
 from memoranda.ledger.change import Change
 from memoranda.serve.page import undoing
-from memoranda.serve.page.change_rows import RowWriter, is_machinery
-from memoranda.serve.page.day_summary import DifferentNotes
 from memoranda.serve.page.shell import PRESENT, known_counts, presence
+from memoranda.serve.page.today.change_rows import RowWriter, is_machinery
+from memoranda.serve.page.today.day_summary import DifferentNotes
 from memoranda.serve.page.visit import HOME, Visit
-from memoranda.serve.page.writers import is_upkeep
+from memoranda.serve.page.words.writers import is_upkeep
 
 # Days of which a card shows the changes.
 _DAYS = 30

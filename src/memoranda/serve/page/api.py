@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from memoranda import documents
-from memoranda.serve.page.digest import next_page
+from memoranda.serve.page.today.digest import next_page
 from memoranda.serve.page.visit import Visit
 
 # Runs of one answer by default, and at most.

@@ -26,9 +26,9 @@ from memoranda.index.rows import NoteInfo
 from memoranda.jobs import reminders
 from memoranda.note.reminder import Reminder
 from memoranda.query import Query, day
-from memoranda.serve.page.times import Clock
 from memoranda.serve.page.visit import Visit
-from memoranda.serve.page.writers import writer_of, writing_agent
+from memoranda.serve.page.words.times import Clock
+from memoranda.serve.page.words.writers import writer_of, writing_agent
 
 SNOOZES = ("in 1 hour", "tomorrow 9:00", "in 1 week")
 """The times that the page offers for putting off a reminder. Other times are accepted, too."""

@@ -8,8 +8,8 @@ from datetime import timedelta
 from memoranda.engine import MemorySession
 from memoranda.engine.history.deletions import standing_deletions
 from memoranda.ledger.change import Change
-from memoranda.serve.page.secret_question import have_secret
-from memoranda.serve.page.titles import title_of_revision
+from memoranda.serve.page.note.secret_question import have_secret
+from memoranda.serve.page.words.titles import title_of_revision
 
 # How far back deleted notes are looked for, and how many of them are named.
 _LATELY = timedelta(days=30)

@@ -11,7 +11,7 @@ from starlette.responses import Response
 
 from memoranda.engine.overview import writers
 from memoranda.note.model import TRACE_PROJECT
-from memoranda.serve.page.graph_names import project_title
+from memoranda.serve.page.graph.names import project_title
 from memoranda.serve.page.note_text import LinkTargets, as_html
 from memoranda.serve.page.package_files import TEXTS, text_in
 from memoranda.serve.page.shell import LATELY

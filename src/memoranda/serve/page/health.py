@@ -16,7 +16,7 @@ from memoranda.engine.embedding import Embedding
 from memoranda.engine.overview import figures
 from memoranda.jobs.job import last_dream
 from memoranda.jobs.lifecycle import IDLE
-from memoranda.serve.page.graph_names import project_title
+from memoranda.serve.page.graph.names import project_title
 from memoranda.serve.page.package_files import TEXTS, text_in
 from memoranda.serve.page.visit import Visit
 

@@ -16,7 +16,7 @@ from urllib.parse import quote, unquote, urlencode, urlsplit
 
 from markupsafe import Markup, escape
 
-from memoranda.serve.page.programs import is_program_address
+from memoranda.serve.page.note.programs import is_program_address
 from memoranda.text.unicode import visible
 
 if TYPE_CHECKING:

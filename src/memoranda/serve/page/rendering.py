@@ -18,11 +18,11 @@ from memoranda.index.told_notes import Mark
 from memoranda.serve.page import note_text
 from memoranda.serve.page.addresses import about_url, hashed_url, id_url, note_ref, note_url
 from memoranda.serve.page.package_files import TEMPLATES, files_in, package_files
-from memoranda.serve.page.property_words import property_name, property_value
-from memoranda.serve.page.repetition import repetition
-from memoranda.serve.page.sentences import in_words, with_code
 from memoranda.serve.page.static_files import static_url
-from memoranda.serve.page.times import (
+from memoranda.serve.page.words.property_words import property_name, property_value
+from memoranda.serve.page.words.repetition import repetition
+from memoranda.serve.page.words.sentences import in_words, with_code
+from memoranda.serve.page.words.times import (
     Clock,
     Time,
     brief_words,
@@ -35,14 +35,14 @@ from memoranda.serve.page.times import (
     time_element,
     time_words,
 )
-from memoranda.serve.page.titles import (
+from memoranda.serve.page.words.titles import (
     folder_of,
     place_of,
     time_put_off_to,
     title_of_path,
     title_of_revision,
 )
-from memoranda.serve.page.wording import (
+from memoranda.serve.page.words.wording import (
     COLON,
     LANGUAGES,
     counted,
@@ -51,7 +51,7 @@ from memoranda.serve.page.wording import (
     project_name,
     translated,
 )
-from memoranda.serve.page.writers import (
+from memoranda.serve.page.words.writers import (
     colour_of,
     initial_of,
     is_upkeep,

@@ -18,32 +18,30 @@ from memoranda.errors import NotFound
 from memoranda.serve.auth import COOKIE_LASTS, PageVisitors
 from memoranda.serve.http import HttpServer
 from memoranda.serve.page import (
-    about_me,
     agents,
     api,
     calendar,
-    create,
-    digest,
-    drafts,
-    graph_view,
     guide,
     health,
     late_modules,
-    merge_pages,
-    note,
-    note_actions,
     note_names,
-    people,
-    person,
-    review,
     search,
     shell,
     undoing,
     used,
 )
+from memoranda.serve.page.graph import view as graph_view
+from memoranda.serve.page.note import actions as note_actions
+from memoranda.serve.page.note import create, drafts
+from memoranda.serve.page.note import note_page as note
 from memoranda.serve.page.package_files import package_files
+from memoranda.serve.page.people import about_me, person
+from memoranda.serve.page.people import people_page as people
 from memoranda.serve.page.rendering import prepare, render
+from memoranda.serve.page.review import merge_pages
+from memoranda.serve.page.review import review_page as review
 from memoranda.serve.page.static_files import STATIC, YEAR, static_file
+from memoranda.serve.page.today import digest
 from memoranda.serve.page.visit import (
     HOME,
     PageEndpoint,
@@ -54,7 +52,7 @@ from memoranda.serve.page.visit import (
     is_foreign,
     viewed,
 )
-from memoranda.serve.page.wording import LANGUAGE_COOKIE, LANGUAGES, language_of
+from memoranda.serve.page.words.wording import LANGUAGE_COOKIE, LANGUAGES, language_of
 
 # Seconds between two checks for changes.
 _CHECK_EVERY = 0.5

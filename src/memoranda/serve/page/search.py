@@ -30,19 +30,19 @@ from memoranda.jobs.lifecycle import FACE, ends_in_inbox
 from memoranda.note.model import CATEGORIES, INBOX, MEMORY_PROJECTS
 from memoranda.query import Query, day, parse
 from memoranda.serve.page.addresses import note_url
-from memoranda.serve.page.contradicted import (
+from memoranda.serve.page.note.contradicted import (
     Contradicted,
     contradicted_in,
     statements_naming,
     struck_out,
 )
-from memoranda.serve.page.facts import contradicting, names_in, statements_of
-from memoranda.serve.page.offered_names import is_meant_alone, names_for
+from memoranda.serve.page.note.facts import contradicting, names_in, statements_of
 from memoranda.serve.page.package_files import TEXTS, text_in
-from memoranda.serve.page.plain_markdown import plain_words
-from memoranda.serve.page.text_origin import text_origin
+from memoranda.serve.page.people.offered_names import is_meant_alone, names_for
 from memoranda.serve.page.visit import Visit
-from memoranda.serve.page.writers import AUTHORS, BY_HAND
+from memoranda.serve.page.words.plain_markdown import plain_words
+from memoranda.serve.page.words.text_origin import text_origin
+from memoranda.serve.page.words.writers import AUTHORS, BY_HAND
 from memoranda.text.folding import fold
 from memoranda.text.han import other_forms
 from memoranda.text.tokens import stop_words

@@ -21,9 +21,9 @@ from memoranda.index.rows import NoteInfo
 from memoranda.note.model import TRACE_PROJECT
 from memoranda.query import Query
 from memoranda.serve.page.calendar import reminder_rows
-from memoranda.serve.page.change_rows import is_machinery
-from memoranda.serve.page.people import count_people
-from memoranda.serve.page.questions import look_again
+from memoranda.serve.page.people.people_page import count_people
+from memoranda.serve.page.review.questions import look_again
+from memoranda.serve.page.today.change_rows import is_machinery
 from memoranda.serve.page.visit import View, Visit
 
 PRESENT = timedelta(minutes=10)

@@ -23,8 +23,8 @@ from memoranda.index.rows import NoteInfo
 from memoranda.ledger.change import Change
 from memoranda.note import frontmatter
 from memoranda.note.edit import Rewrite, SetKeys
-from memoranda.serve.page.change_rows import RowWriter, word_of
-from memoranda.serve.page.merging import merge
+from memoranda.serve.page.note.merging import merge
+from memoranda.serve.page.today.change_rows import RowWriter, word_of
 from memoranda.serve.page.visit import HOME, MAX_DIGITS, Visit
 
 # Files of a change whose differences are shown.

@@ -41,20 +41,20 @@ from memoranda.serve.page.deleted_lately import deleted_lately
 from memoranda.serve.page.framing import framed
 from memoranda.serve.page.near_pages import near_pages
 from memoranda.serve.page.near_titles import nearest, words_of_address
-from memoranda.serve.page.package_files import is_program_replaced
-from memoranda.serve.page.rendering import render, render_frame
-from memoranda.serve.page.secret_question import (
+from memoranda.serve.page.note.secret_question import (
     FIELD,
     SecretQuestion,
     holds_secret,
     mode_for,
     question_of,
 )
-from memoranda.serve.page.sentences import ErrorWords, error_words, sentence_words
-from memoranda.serve.page.text_origin import text_origin
-from memoranda.serve.page.times import Clock
-from memoranda.serve.page.toasts import toast_of
-from memoranda.serve.page.wording import first_weekday_of, language_of, translated
+from memoranda.serve.page.package_files import is_program_replaced
+from memoranda.serve.page.rendering import render, render_frame
+from memoranda.serve.page.words.sentences import ErrorWords, error_words, sentence_words
+from memoranda.serve.page.words.text_origin import text_origin
+from memoranda.serve.page.words.times import Clock
+from memoranda.serve.page.words.toasts import toast_of
+from memoranda.serve.page.words.wording import first_weekday_of, language_of, translated
 from memoranda.text.unicode import is_valid_unicode
 
 if TYPE_CHECKING:

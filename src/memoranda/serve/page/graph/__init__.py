@@ -1,0 +1,1 @@
+"""Shows notes and their links as a graph."""

@@ -1,0 +1,1 @@
+"""Shows one note, and changes it: its text, properties, facts and history."""

@@ -1,0 +1,1 @@
+"""Shows what the memory has about a name: a person, a project, the owner."""

@@ -1,0 +1,1 @@
+"""Shows the open questions of upkeep, and asks which notes to merge."""

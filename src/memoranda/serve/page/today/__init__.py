@@ -1,0 +1,1 @@
+"""Shows Today: what agents and people changed, by day and session."""

@@ -192,12 +192,17 @@ def _context_of(memory: MemorySession, notes: Sequence[NoteInfo]) -> str:
             continue
         # Remarks come before the contents: `[valid until 2026-12-01, by claude] We ship on Friday`.
         remarks = [validity_marks[note.row]] if note.row in validity_marks else []
-        remarks += _author_words(memory, note)
+        author_words = _author_words(memory, note)
+        content = row_text(note, content_of(memory, note))
+        if author_words:
+            # On a line of their own, words of an agent would be read without the remark.
+            content = " ".join(content.split())
+        remarks += author_words
         if text:
             text += "\n"
         if remarks:
             text += f"[{', '.join(remarks)}] "
-        text += row_text(note, content_of(memory, note))
+        text += content
         shown_notes.append(note)
     memory.note_use(shown_notes)
     return text[:room]

@@ -102,8 +102,10 @@ def test_the_overview_and_the_context_of_an_agent_tell_what_is_newer(
     memory_of_lena(memory)
     clock.later(days=3)
     claude_says(memory, "Lena Fischer moved to Gdańsk.")
-    assert MARK.search(Overview(memory).text())
-    injected = Session(memory.as_caller("codex", "mcp")).inject_context(QUESTION)
+    overview = Overview(memory).text()
+    assert MARK.search(overview)
+    codex = memory.as_caller("codex", "mcp")
+    injected = Session(codex).inject_context(QUESTION)
     assert MARK.search(injected)
 
 

@@ -466,7 +466,7 @@ async def test_health_says_when_upkeep_comes_as_people_do(web, page, language, s
     html = await with_rounds(page, rounds, headers)
     text = plain(html)
     assert sentence in text
-    upkeep = text[text.index(sentence) :]
+    _, _, upkeep = text.partition(sentence)
     clock = re.search(r"\d\d:\d\d", upkeep)
     assert clock is None
     levels = "after 5 minutes, more after 30 minutes|5 分钟后整理一点，30 分钟后"

@@ -34,6 +34,8 @@ from memoranda.note.timephrase.parts import (
     clusters,
     parts_of,
     parts_that_count,
+    with_separate_clauses,
+    with_series_ends,
     with_shared_months,
 )
 from memoranda.note.timephrase.reading import GAP, Clock, Reading, Sentence
@@ -243,7 +245,10 @@ def _meaning(sentence: Sentence, clock: Clock) -> list[Reading]:
 
 def _readings(sentence: Sentence, clock: Clock) -> list[Reading]:
     """Read the parts as a series if they name a repetition, and else as times that come once."""
-    parts = with_shared_months(sentence.parts, sentence.text.plain)
+    plain = sentence.text.plain
+    parts = with_shared_months(sentence.parts, plain)
+    parts = with_series_ends(parts, plain)
+    parts = with_separate_clauses(parts, plain)
     sentence = with_weekday_range(Sentence(sentence.text, parts))
     _refuse_half_of_range(sentence)
     if sentence.of("repeat"):

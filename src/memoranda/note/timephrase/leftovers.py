@@ -82,6 +82,8 @@ def _patterns_after(part: Part) -> list[re.Pattern[str]]:
     patterns = _patterns("after")
     if part.is_day:
         patterns += _patterns("after_day")
+    if part.kind in ("delay", "offset", "length", "repeat"):
+        patterns += _patterns("after_amount")
     return patterns
 
 

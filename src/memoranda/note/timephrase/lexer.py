@@ -45,8 +45,8 @@ def _leads(names: str) -> list[str]:
         else:
             words = [name]
         for word in words:
-            # In Chinese, the first character.
-            lead = word.split()[0] if word.isascii() else word[0]
+            # In Chinese, the first character. "valentine's" is found by the letters before its sign.
+            lead = word.split()[0].partition("'")[0] if word.isascii() else word[0]
             leads[lead] = None
     return list(leads)
 

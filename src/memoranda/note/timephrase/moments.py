@@ -151,24 +151,25 @@ def _read_offset(sentence: Sentence, offsets: Sequence[Part], clock: Clock) -> l
     # If the other time may mean two moments, so may this one: the error names both, each shifted.
     delay = offset.lexeme.value
     try:
-        (reading,) = _read_days_and_clocks(base, clock)
-        due = later(delay, reading.due, clock.zone)
+        base_readings = _read_days_and_clocks(base, clock)
+    except UnusedWords:
+        raise
     except AmbiguousTime as error:
         candidates = [later(delay, moment, clock.zone) for moment in error.candidates]
         raise AmbiguousTime(sentence.phrase, candidates) from None
-    if due <= clock.now:
-        raise PastTime(sentence.phrase)
-    is_all_day = reading.all_day and not delay.seconds
-    return [
-        replace(
-            reading,
-            phrase=sentence.phrase,
-            due=due,
-            all_day=is_all_day,
-            is_dated=True,
-            is_explicit=True,
+
+    readings = []
+    for reading in base_readings:
+        # Nobody knows the hour of "an hour before Friday".
+        if reading.all_day and delay.seconds:
+            raise sentence.unused(offset)
+        due = later(delay, reading.due, clock.zone)
+        if due <= clock.now:
+            raise PastTime(sentence.phrase)
+        readings.append(
+            replace(reading, phrase=sentence.phrase, due=due, is_dated=True, is_explicit=True)
         )
-    ]
+    return readings
 
 
 def _read_days_and_clocks(sentence: Sentence, clock: Clock) -> list[Reading]:
@@ -268,10 +269,14 @@ def _moments(
         return {zone.check(_next_showing(hour, zone.zone, clock)) for hour in hours}
     moments = set()
     for day, hour in product(days, hours):
+        midnight_after = hour._replace(days=1)
         # "midnight today" is the midnight at which today ends.
         is_end_of_today = hour.word == "midnight" and day == clock.now.date()
-        hour_on_day = hour._replace(days=1) if is_end_of_today else hour
+        hour_on_day = midnight_after if is_end_of_today else hour
         moments.add(zone.check(hour_on_day.on(day, zone.zone)))
+        # "midnight on New Year's Eve" may be either one.
+        if hour.word == "midnight" and day_slot and day_slot.is_holiday:
+            moments.add(zone.check(midnight_after.on(day, zone.zone)))
     return moments
 
 

@@ -20,6 +20,7 @@ DAY_KINDS = frozenset(
         "edge",
         "month_edge",
         "date",
+        "easter",
         "monthday",
         "nth_weekday",
         "workdays",
@@ -162,6 +163,17 @@ class CalendarDate(NamedTuple):
     day: int
 
 
+class Easter(NamedTuple):
+    """A day counted from Easter Sunday: `Easter(1)` for "Easter Monday".
+
+    days: how many days after it. Negative ones are before it.
+    year: None for the next such day.
+    """
+
+    days: int
+    year: int | None = None
+
+
 class Month(NamedTuple):
     """A named month, 1-12: `Month(None, 6)` for "June". `year` is None if the words do not name it."""
 
@@ -176,6 +188,7 @@ class NthWeekday(NamedTuple):
     day: the weekday, 0 for Monday to 6 for Sunday.
     month, year: the month and the year. None if the words do not name them.
     months_ahead: if no month is named, how many months ahead; 0 is the present month.
+    years_ahead: how many years ahead, if the weekday is counted in a year. None if it is not.
     """
 
     nth: int
@@ -183,6 +196,7 @@ class NthWeekday(NamedTuple):
     month: int | None = None
     year: int | None = None
     months_ahead: int = 0
+    years_ahead: int | None = None
 
 
 class LunarDate(NamedTuple):

@@ -40,12 +40,18 @@ from memoranda.note.timephrase.parts import (
 )
 from memoranda.note.timephrase.reading import GAP, Clock, Reading, Sentence
 from memoranda.note.timephrase.rules import Recurrence, next_time_after
-from memoranda.note.timephrase.series import read_series, with_weekday_range
+from memoranda.note.timephrase.series import (
+    read_series,
+    with_run_of_days,
+    with_weekday_range,
+)
 from memoranda.note.timephrase.text import Text
 from memoranda.note.timephrase.values import Unclear
 
 # Words longer than the longest adverb are not one: "every fortnight".
 _LONGEST_ADVERB = len("fortnightly")
+# "in May" or "for 3 days" alone names no time.
+_NEED_ANOTHER_PART = ("zone", "where", "length", "run", "times", "month")
 __all__ = ["GAP", "Reading", "Recurrence", "next_time_after", "read", "read_all", "read_times"]
 
 
@@ -194,7 +200,7 @@ def _outcome(group: Sentence, clock: Clock) -> Reading | TimeRefused:
 
 def _says_when(part: Part) -> bool:
     """Whether a part alone names a time. "in May" or "for 3 days" needs another part beside it."""
-    return not part.is_loose and part.kind not in ("zone", "where", "length", "times", "month")
+    return not part.is_loose and part.kind not in _NEED_ANOTHER_PART
 
 
 def _describes_subject(part: Part, parts: Sequence[Part]) -> bool:
@@ -249,7 +255,7 @@ def _readings(sentence: Sentence, clock: Clock) -> list[Reading]:
     parts = with_shared_months(sentence.parts, plain)
     parts = with_series_ends(parts, plain)
     parts = with_separate_clauses(parts, plain)
-    sentence = with_weekday_range(Sentence(sentence.text, parts))
+    sentence = with_run_of_days(with_weekday_range(Sentence(sentence.text, parts)))
     _refuse_half_of_range(sentence)
     if sentence.of("repeat"):
         return read_series(sentence, clock)

@@ -163,25 +163,49 @@ def _backwards(amount: Delay) -> Delay:
 def read_offset_zh(match: re.Match[str], before: str) -> Meanings:
     """Read a distance from a time in Chinese: 圣诞节前十天, 提前半小时提醒我, 会议前一小时提醒我.
 
-    Right behind a day, it must be a holiday: 周五前两天 may also be the first two days. The event of
-    the third form must be named again, as its time is named there.
+    Right behind a day, it must be a holiday, or a reminder that is asked for: 周五前两天 alone may also
+    be the first two days. An event must have its time right before it, or be named again with it.
 
     match: the match of the shape. It has only the groups of the wording that matched.
     before: the character before the match. "" right behind another time word.
     """
-    groups = match.groupdict()
-    event = groups.get("event")
+    text_before = match.string[: match.start()]
+    asks_to_be_reminded = match.groupdict().get("reminds") is not None
+    is_behind_time = asks_to_be_reminded and bool(text_before) and not before
+    is_behind_holiday = text_before.endswith(tuple(table("holidays.chinese")))
     is_early_reminder = match[0].startswith("提")
-    if event:
-        names_its_time = match.string.count(event) > 1
-    else:
-        names_its_time = match.string[: match.start()].endswith(tuple(table("holidays.chinese")))
-    if not (is_early_reminder or names_its_time):
+    has_event = asks_to_be_reminded and _has_event_with_time(match.string, text_before)
+    if not (is_early_reminder or is_behind_time or is_behind_holiday or has_event):
         return []
     amount = read_amount(match["amount"])
     if match["way"] == "前":
         amount = _backwards(amount)
     return [Meaning("offset", amount)]
+
+
+# A clock, and the event at this time: 下午三点的会议.
+_EVENT_BEHIND_CLOCK = re.compile(r"[点半刻分0-9]的[\u4e00-\u9fff]{1,4}\Z")
+
+
+def _has_event_with_time(text: str, text_before: str) -> bool:
+    """Whether a text ends with an event whose time the whole text names.
+
+    In 会议前一小时提醒我，会议明天下午三点, it is named again; in 三点的会议前, it has its time before it.
+
+    text_before: the part of `text` that ends with the event.
+    """
+    if _EVENT_BEHIND_CLOCK.search(text_before):
+        return True
+    event = text_before[-2:]
+    if event[-1:] in ("会", "课"):
+        # 会前 is before 开会.
+        event = event[-1]
+    return bool(event) and text.count(event) > 1
+
+
+def read_run(match: re.Match[str], before: str) -> Meanings:
+    """Read some days in a row: "the next 5 days", 连续七天."""
+    return [Meaning("run", Delay(0, read_whole_number(match["count"] or match["zcount"]), 0))]
 
 
 def read_length(match: re.Match[str], before: str) -> Meanings:
@@ -388,7 +412,11 @@ def read_date(match: re.Match[str], before: str) -> Meanings:
         month = table("english.months")[groups["month"]]
     edge = groups.get("edge")
     if not edge:
-        return [Meaning("date", (CalendarDate(year, month, read_whole_number(groups["d"])),))]
+        if groups.get("d2"):
+            day = table("english.ordinals")[groups["d2"]]
+        else:
+            day = read_whole_number(groups["d"])
+        return [Meaning("date", (CalendarDate(year, month, day),))]
     if not 1 <= month <= 12:
         return WRONG
     return [
@@ -483,6 +511,9 @@ def read_edge(match: re.Match[str], before: str) -> Meanings:
     if match["month"]:
         month = table("english.months")[match["month"]]
         return [Meaning("month_edge", MonthEdge(year=None, month=month, is_last=is_last))]
+    if match["edge"] == "first" and not match["which"]:
+        # "the first of the month" is the next one.
+        return [Meaning("monthday", 1)]
     span = Span(late_unit or match["unit"], periods_ahead(match["which"]) or 0)
     return [Meaning("edge", Edge(span, is_last))]
 
@@ -664,6 +695,7 @@ READERS: dict[str, Reader] = {
     "offset": read_distance,
     "offset_zh": read_offset_zh,
     "length": read_length,
+    "run": read_run,
     "workdays": read_workdays,
     "nth_weekday": read_nth_weekday,
     "nth_weekday_zh": read_nth_weekday_zh,

@@ -327,10 +327,9 @@ def _workdays(value: int, _: Span | None, today: date) -> list[date]:
 def _lunar(value: LunarDate, span: Span | None, today: date) -> list[date]:
     """Return the next date of a day of the Chinese calendar.
 
-    span: a year that the text names beside it, 明年春节. None without one. In its last two months the
-        year of our calendar may be another one than that of the Chinese one.
+    span: a year that the text names beside it, 明年春节. None without one.
 
-    Raises Unclear for such a day with a year.
+    Raises Unclear for a day of the last two months with a year, as the Chinese year and ours differ.
     """
     from memoranda.note.timephrase.lunar import next_lunar_date
 
@@ -342,7 +341,7 @@ def _lunar(value: LunarDate, span: Span | None, today: date) -> list[date]:
 
 
 def _easter(value: Easter, span: Span | None, today: date) -> list[date]:
-    """Return the next day that is counted from Easter, or that of a year that the text names."""
+    """Return the next day that is counted from Easter, or the one in a year that the text names."""
     if value.year:
         years = [value.year]
     elif span:

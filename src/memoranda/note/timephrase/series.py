@@ -115,7 +115,7 @@ def _elapsed_series(
     """
     rule, minutes = _elapsed_rule(repetition)
     # Such a series counts hours from now on, whatever day it is and whatever a clock shows.
-    names_days = repeated_days(sentence) or _exceptions(sentence)
+    names_days = repeated_days(sentence) or _exceptions(sentence) or sentence.of("per_day")
     if names_days or bounds.first or sentence.of("zone"):
         raise AmbiguousTime(sentence.phrase)
     due = next_time(rule, clock.now, clock.zone, since=clock.now)
@@ -210,6 +210,10 @@ def _timed_series(
     if bounds.length and bounds.length.seconds:
         raise sentence.unused(*sentence.of("length"))
     slots = clock_slots(sentence, _without_clock_ends(sentence))
+    for part in sentence.of("per_day"):
+        # "twice a day" needs two clocks.
+        if part.lexeme.value != len(slots):
+            raise sentence.unused(part)
     zone = NamedZone(sentence, clock)
     # A zone belongs to a clock, so it means nothing without one.
     if zone.is_named and not slots:
@@ -544,6 +548,30 @@ def _days_of_year(lexeme: Lexeme) -> list[_DayOfYear]:
 def _exists(date: CalendarDate) -> bool:
     """Whether some year has this day, 29 February included."""
     return 1 <= date.month <= 12 and 1 <= date.day <= monthrange(_LEAP_YEAR, date.month)[1]
+
+
+def with_run_of_days(sentence: Sentence) -> Sentence:
+    """Read "the next 5 days at 8am" as a series that lasts so long.
+
+    Raises UnusedWords without a clock and without a repetition, since it may be one stay.
+    """
+    runs = sentence.of("run")
+    if not runs:
+        return sentence
+    repeats = sentence.of("repeat")
+    has_clock = any(part.is_clock for part in sentence.parts)
+    if len(runs) > 1 or not (repeats or has_clock):
+        raise sentence.unused(*runs)
+    parts: list[Part] = []
+    for part in sentence.parts:
+        if part.kind != "run":
+            parts.append(part)
+            continue
+        parts.append(replace(part, lexeme=part.lexeme._replace(kind="length")))
+        if not repeats:
+            daily = part.lexeme._replace(kind="repeat", value=Repetition("day"))
+            parts.append(replace(part, lexeme=daily, link="beside"))
+    return Sentence(sentence.text, parts)
 
 
 def with_weekday_range(sentence: Sentence) -> Sentence:

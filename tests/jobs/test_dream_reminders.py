@@ -486,7 +486,7 @@ def test_a_note_is_read_with_the_same_grammar(home: Home, text: str, due: list[s
         "Call on 9 June at 10am their time",
         "Call on 9 June at 10am IST",
         "Tuesday the 10th of June: dentist",
-        "Two days after 9 June the warranty ends",
+        "Towards 9 June the warranty ends",
         "Feed the cat on 9 June at 9:00 and 18:00",
         "爸爸的生日是农历八月十五",
     ],

@@ -169,9 +169,9 @@ def read_offset_zh(match: re.Match[str], before: str) -> Meanings:
     match: the match of the shape. It has only the groups of the wording that matched.
     before: the character before the match. "" right behind another time word.
     """
-    text_before = match.string[: match.start()]
+    text_before = match.string[: match.start("way")]
     asks_to_be_reminded = match.groupdict().get("reminds") is not None
-    is_behind_time = asks_to_be_reminded and bool(text_before) and not before
+    is_behind_time = asks_to_be_reminded and match.start() > 0 and not before
     is_behind_holiday = text_before.endswith(tuple(table("holidays.chinese")))
     is_early_reminder = match[0].startswith("提")
     has_event = asks_to_be_reminded and _has_event_with_time(match.string, text_before)
@@ -246,6 +246,9 @@ def read_amount(amount: str) -> Delay:
             seconds += count * UNIT_SECONDS[unit]
         elif unit in _DAYS_OF:
             days += count * _DAYS_OF[unit]
+            # Half a week is no number of days. "a day and a half" is 36 hours.
+            if unit != "day" and days.denominator != 1:
+                raise ValueError(text)
         else:
             months += count * _MONTHS_OF[unit]
     return _delay(months, days, seconds, text)
@@ -490,14 +493,15 @@ def read_monthday(match: re.Match[str], before: str) -> Meanings:
         return [Meaning("monthday", day)] if exists else []
 
     following_text = match.string[match.end() : match.end() + _LOOKAHEAD_CHARACTERS]
-    # "until" is not a part of the word, since it is the role of a day.
     text_before = match.string[: match.start()]
-    has_preposition = bool(match["sure"]) or text_before.endswith(("until ", "till "))
+    has_preposition = bool(match["sure"]) or text_before.endswith(_BEFORE_MONTHDAY)
     if not has_preposition and not _AFTER_MONTHDAY.match(following_text):
         return []
     return [Meaning("monthday", day)] if exists else WRONG
 
 
+# Words before a number that make it a day, but are not a part of it: "the evening of the 5th".
+_BEFORE_MONTHDAY = ("until ", "till ", "morning of ", "afternoon of ", "evening of ", "night of ")
 # More of the text than any alternative of _AFTER_MONTHDAY needs.
 _LOOKAHEAD_CHARACTERS = 20
 # How many years from now the Chinese word means.

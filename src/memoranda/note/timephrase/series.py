@@ -29,6 +29,7 @@ _SATURDAY = 5
 # The last day of a month, as a day of the month.
 _LAST_DAY = -1
 _LEAP_YEAR = 2000
+_MINUTES_OF_DAY = 24 * 60
 
 
 def read_series(sentence: Sentence, clock: Clock) -> list[Reading]:
@@ -42,12 +43,14 @@ def read_series(sentence: Sentence, clock: Clock) -> list[Reading]:
     Raises TimeRefused, ValueError, OverflowError.
     """
     # A moment comes only once, and a city may be a zone or only the place of a meeting.
-    if sentence.of("instant", "offset", "where"):
+    if sentence.of("instant", "where"):
         raise AmbiguousTime(sentence.phrase)
     repetition = _repetition(sentence)
     bounds = bounds_of(sentence, clock.now.date())
     counts_hours = repetition.unit in UNIT_SECONDS
     if counts_hours:
+        if sentence.of("offset"):
+            raise AmbiguousTime(sentence.phrase)
         return [_elapsed_series(sentence, repetition, bounds, clock)]
 
     # "every one and a half weeks" names no day of the calendar.
@@ -227,8 +230,10 @@ def _timed_series(
     if loose_parts and not slots:
         raise sentence.unused(*loose_parts)
     if not slots:
+        if sentence.of("offset"):
+            raise sentence.unused(*sentence.of("offset"))
         return [series.at([Hour(time(clock.day_hour))], is_all_day=True)]
-    readings = [series.at(_hours(sentence, slot)) for slot in slots]
+    readings = [series.at(_moved(sentence, _hours(sentence, slot))) for slot in slots]
     return sorted(readings, key=lambda reading: reading.due)
 
 
@@ -244,6 +249,28 @@ def _hours(sentence: Sentence, slot: ClockSlot) -> list[Hour]:
         if not all(agrees(hour, part) for hour in hours):
             raise sentence.unused(*[part for part in sentence.parts if part.is_loose])
     return hours
+
+
+def _moved(sentence: Sentence, hours: Sequence[Hour]) -> list[Hour]:
+    """Return the hours of a series, moved by the distance that it names: "an hour before".
+
+    Raises UnusedWords if one would be on another day, as the rule names the days of the event.
+    """
+    offsets = sentence.of("offset")
+    if not offsets:
+        return list(hours)
+    delay = offsets[0].lexeme.value
+    counts_days = bool(delay.days or delay.months)
+    if len(offsets) > 1 or counts_days:
+        raise sentence.unused(*offsets)
+    moved: list[Hour] = []
+    for hour in hours:
+        minutes = 60 * hour.at.hour + hour.at.minute + delay.seconds // 60
+        is_same_day = 0 <= minutes < _MINUTES_OF_DAY
+        if not is_same_day:
+            raise sentence.unused(*offsets)
+        moved.append(hour._replace(at=time(minutes // 60, minutes % 60)))
+    return moved
 
 
 def _without_clock_ends(sentence: Sentence) -> list[Part]:

@@ -121,7 +121,7 @@ _SEPARATOR = re.compile(r"\s*(?:,\s*)?(?:and\s+|[零又])?\s*")
 _FINAL_FRACTION = r"(?<=[a-z])\s+and\s+(?P<fraction><english.fractions>)\Z"
 _WORDED_AMOUNTS = (
     (re.compile(r"^half\s+(?:of\s+)?an?\s+"), "0.5 "),
-    (re.compile(r"^(?:a\s+)?quarter\s+of\s+an\s+hour"), "15 minutes"),
+    (re.compile(r"^(?:a\s+)?quarter(?:\s+of\s+an|-)?\s*hour"), "15 minutes"),
     (re.compile(r"^three\s+quarters\s+of\s+an\s+hour"), "45 minutes"),
     (re.compile(r"^(?:a\s+)?half[\s-]hour"), "30 minutes"),
     (re.compile(r"^(?:the\s+)?day$"), "1 day"),

@@ -51,7 +51,7 @@ from memoranda.note.timephrase.values import Unclear
 # Words longer than the longest adverb are not one: "every fortnight".
 _LONGEST_ADVERB = len("fortnightly")
 # "in May" or "for 3 days" alone names no time.
-_NEED_ANOTHER_PART = ("zone", "where", "length", "run", "times", "month")
+_NEED_ANOTHER_PART = ("zone", "where", "length", "run", "times", "month", "offset", "per_day")
 __all__ = ["GAP", "Reading", "Recurrence", "next_time_after", "read", "read_all", "read_times"]
 
 
@@ -170,9 +170,20 @@ def _groups(text: Text) -> list[Sentence]:
     for cluster in clusters(parts_of(text)):
         # In a long text, a word that may be about something else ("the night shift") is not read.
         parts = [part for part in parts_that_count(cluster, text.plain) if not part.is_loose]
-        if any(_says_when(part) for part in parts):
+        if _are_time_of_note(parts):
             groups.append(Sentence(text, parts))
     return groups
+
+
+def _are_time_of_note(parts: Sequence[Part]) -> bool:
+    """Whether the joined parts say when in a long text.
+
+    There, a holiday or "twice a day" alone is a habit: "On Christmas we visit Anna".
+    """
+    has_clock = any(part.is_clock for part in parts)
+    if not has_clock and any(part.kind == "per_day" for part in parts):
+        return False
+    return any(_says_when(part) and not part.is_holiday for part in parts)
 
 
 def _span(group: Sentence) -> tuple[int, int]:

@@ -173,6 +173,12 @@ def test_what_people_ask_an_agent_is_read_as_meant_or_refused(group: str) -> Non
         ("before the name of a Chinese weekday", "{}周五打电话"),
         ("after a Chinese day", "周五{}打电话"),
         ("after a Chinese day", "5月20日{}打电话"),
+        ("before the name of a weekday", "call Bob {} Good Friday at 3pm"),
+        ("before the name of a weekday", "call Bob {} Friday before Christmas"),
+        ("after a day", "call Bob on Christmas Eve {}"),
+        ("before a Chinese day", "{}圣诞节下午三点打电话"),
+        ("before a Chinese day", "{}正月初五打电话"),
+        ("after a day", "an hour before my 3pm meeting on Friday {}"),
     ],
 )
 def test_a_word_that_changes_the_time_beside_it_is_never_read_over(group: str, phrase: str) -> None:

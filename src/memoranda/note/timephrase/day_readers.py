@@ -30,6 +30,7 @@ from memoranda.note.timephrase.values import (
     Repetition,
     Span,
     Weekday,
+    WeekdayFrom,
     Weekend,
 )
 from memoranda.note.timephrase.words import compiled, table, units
@@ -158,6 +159,12 @@ def read_distance(match: re.Match[str], before: str) -> Meanings:
 def _backwards(amount: Delay) -> Delay:
     """Return the same distance into the past."""
     return Delay(-amount.months, -amount.days, -amount.seconds)
+
+
+def read_weekday_from(match: re.Match[str], before: str) -> Meanings:
+    """Read a weekday counted from a day that follows: "the Friday before" Christmas."""
+    weekday = table("english.weekdays")[match["day"]]
+    return [Meaning("offset", WeekdayFrom(weekday, is_before=match["way"] == "before"))]
 
 
 def read_offset_zh(match: re.Match[str], before: str) -> Meanings:
@@ -698,6 +705,7 @@ READERS: dict[str, Reader] = {
     "delay": read_distance,
     "offset": read_distance,
     "offset_zh": read_offset_zh,
+    "weekday_from": read_weekday_from,
     "length": read_length,
     "run": read_run,
     "workdays": read_workdays,

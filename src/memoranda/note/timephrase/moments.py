@@ -20,6 +20,7 @@ from memoranda.note.timephrase.slots import (
     pair_slots,
     without_range_ends,
 )
+from memoranda.note.timephrase.values import Delay, WeekdayFrom
 
 # When a reminder for a day without a clock comes if the usual hour of today has passed.
 _LATE = time(18)
@@ -149,27 +150,39 @@ def _read_offset(sentence: Sentence, offsets: Sequence[Part], clock: Clock) -> l
         raise AmbiguousTime(sentence.phrase)
 
     # If the other time may mean two moments, so may this one: the error names both, each shifted.
-    delay = offset.lexeme.value
+    distance = offset.lexeme.value
     try:
         base_readings = _read_days_and_clocks(base, clock)
     except UnusedWords:
         raise
     except AmbiguousTime as error:
-        candidates = [later(delay, moment, clock.zone) for moment in error.candidates]
+        candidates = [_moved(moment, distance, clock) for moment in error.candidates]
         raise AmbiguousTime(sentence.phrase, candidates) from None
 
     readings = []
     for reading in base_readings:
         # Nobody knows the hour of "an hour before Friday".
-        if reading.all_day and delay.seconds:
+        counts_hours = isinstance(distance, Delay) and distance.seconds
+        if reading.all_day and counts_hours:
             raise sentence.unused(offset)
-        due = later(delay, reading.due, clock.zone)
+        due = _moved(reading.due, distance, clock)
         if due <= clock.now:
             raise PastTime(sentence.phrase)
         readings.append(
             replace(reading, phrase=sentence.phrase, due=due, is_dated=True, is_explicit=True)
         )
     return readings
+
+
+def _moved(moment: datetime, distance: Delay | WeekdayFrom, clock: Clock) -> datetime:
+    """Return the moment that is some distance from another one.
+
+    distance: an amount of time, or a weekday counted from the day of the moment.
+    clock: the moment at which the text is read.
+    """
+    if isinstance(distance, WeekdayFrom):
+        distance = distance.distance(moment.date())
+    return later(distance, moment, clock.zone)
 
 
 def _read_days_and_clocks(sentence: Sentence, clock: Clock) -> list[Reading]:

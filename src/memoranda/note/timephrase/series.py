@@ -19,7 +19,14 @@ from memoranda.note.timephrase.reading import Clock, NamedZone, Reading, Sentenc
 from memoranda.note.timephrase.rules import SHORTEST, Recurrence, next_time
 from memoranda.note.timephrase.series_readers import WEEKEND_DAYS, days_between
 from memoranda.note.timephrase.slots import ClockSlot, clock_slots
-from memoranda.note.timephrase.values import UNIT_SECONDS, CalendarDate, Lexeme, Repetition, Span
+from memoranda.note.timephrase.values import (
+    UNIT_SECONDS,
+    CalendarDate,
+    Delay,
+    Lexeme,
+    Repetition,
+    Span,
+)
 
 _FREQUENCIES = {"day": "DAILY", "week": "WEEKLY", "month": "MONTHLY", "year": "YEARLY"}
 # Units that need a day word to name their days: "every week on Friday".
@@ -260,7 +267,7 @@ def _moved(sentence: Sentence, hours: Sequence[Hour]) -> list[Hour]:
     if not offsets:
         return list(hours)
     delay = offsets[0].lexeme.value
-    counts_days = bool(delay.days or delay.months)
+    counts_days = not isinstance(delay, Delay) or bool(delay.days or delay.months)
     if len(offsets) > 1 or counts_days:
         raise sentence.unused(*offsets)
     moved: list[Hour] = []

@@ -7,6 +7,7 @@ and `series.py` combine the values of a text into one time.
 
 from __future__ import annotations
 
+from datetime import date
 from fractions import Fraction
 from typing import Any, NamedTuple
 
@@ -65,6 +66,24 @@ class Delay(NamedTuple):
     months: int
     days: int
     seconds: int
+
+
+class WeekdayFrom(NamedTuple):
+    """A weekday counted from another day: `WeekdayFrom(4, is_before=True)` for "the Friday before".
+
+    day: 0 for Monday to 6 for Sunday.
+    """
+
+    day: int
+    is_before: bool
+
+    def distance(self, day: date) -> Delay:
+        """Return how far it is from this day. It is never the day itself."""
+        if self.is_before:
+            days = -((day.weekday() - self.day) % 7 or 7)
+        else:
+            days = (self.day - day.weekday()) % 7 or 7
+        return Delay(0, days, 0)
 
 
 class TimeOfDay(NamedTuple):

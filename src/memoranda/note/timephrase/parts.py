@@ -368,7 +368,11 @@ def with_separate_clauses(parts: Sequence[Part], plain: str) -> list[Part]:
         any(part.is_day for part in group) and any(part.kind == "clock" for part in group)
         for group in groups
     )
-    if len(groups) < 2 or not is_complete:
+    # "tomorrow at 9am works, Friday at 3pm does not"
+    is_denied = (
+        bool(_pattern("denied_clause").search(plain, groups[0][-1].end)) if groups else False
+    )
+    if len(groups) < 2 or not is_complete or is_denied:
         return list(parts)
     joined = list(groups[0])
     for group in groups[1:]:

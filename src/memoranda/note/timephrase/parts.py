@@ -364,15 +364,10 @@ def with_separate_clauses(parts: Sequence[Part], plain: str) -> list[Part]:
     plain: the text in plain form: `3pm` for `３PM`.
     """
     groups = list(clusters(parts))
-    is_complete = all(
-        any(part.is_day for part in group) and any(part.kind == "clock" for part in group)
-        for group in groups
-    )
+    if len(groups) < 2 or not all(_is_complete_time(group) for group in groups):
+        return list(parts)
     # "tomorrow at 9am works, Friday at 3pm does not"
-    is_denied = (
-        bool(_pattern("denied_clause").search(plain, groups[0][-1].end)) if groups else False
-    )
-    if len(groups) < 2 or not is_complete or is_denied:
+    if _pattern("denied_clause").search(plain, groups[0][-1].end):
         return list(parts)
     joined = list(groups[0])
     for group in groups[1:]:
@@ -383,6 +378,12 @@ def with_separate_clauses(parts: Sequence[Part], plain: str) -> list[Part]:
             return list(parts)
         joined += [replace(group[0], link="and"), *group[1:]]
     return joined
+
+
+def _is_complete_time(group: Sequence[Part]) -> bool:
+    """Whether joined parts name a day and a clock."""
+    has_day = any(part.is_day for part in group)
+    return has_day and any(part.kind == "clock" for part in group)
 
 
 class _Surroundings:

@@ -1,8 +1,9 @@
 """Every time word of a text is used, or the text is refused (AMENDMENTS 7).
 
 The phrases are data: `phrases.json` was written before the grammar, `blind_odd.json` and `blind_even.json` by somebody
-who had not seen it, `further.json` are kinds found while it was tried, `asked.json` is what people ask an agent, and
-`changing_words.json` are the words beside a time that change it.
+who had not seen it, `further.json` are kinds found while it was tried, `asked.json` is what people ask an agent,
+`everyday.json` are kinds that were refused too often, and `changing_words.json` are the words beside a time that change
+it.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ BLIND = json.loads((DATA / "blind_odd.json").read_text(encoding="utf-8"))
 UNSEEN = json.loads((DATA / "blind_even.json").read_text(encoding="utf-8"))
 FURTHER = json.loads((DATA / "further.json").read_text(encoding="utf-8"))
 ASKED = json.loads((DATA / "asked.json").read_text(encoding="utf-8"))
+EVERYDAY = json.loads((DATA / "everyday.json").read_text(encoding="utf-8"))
 CHANGING_WORDS = json.loads((DATA / "changing_words.json").read_text(encoding="utf-8"))
 SHANGHAI = ZoneInfo("Asia/Shanghai")
 NOW = datetime(2026, 5, 6, 10, tzinfo=SHANGHAI)
@@ -128,6 +130,16 @@ def test_phrases_of_a_kind_found_on_the_way_are_read_as_meant(group: str) -> Non
     assert read_wrong == {}
 
 
+@pytest.mark.parametrize("group", EVERYDAY["groups"])
+def test_everyday_phrases_are_read_as_meant(group: str) -> None:
+    read_wrong = {}
+    for text, expected in EVERYDAY["groups"][group]:
+        times = times_and_rules(outcome(text, BLIND_NOW, BERLIN))
+        if times != expected:
+            read_wrong[text] = times
+    assert read_wrong == {}
+
+
 def times_and_rules(readings: list[Reading] | TimeRefused) -> list[str] | str:
     """The local times of readings and then the rules of those that repeat, or `refused`."""
     if isinstance(readings, TimeRefused):
@@ -161,6 +173,12 @@ def test_what_people_ask_an_agent_is_read_as_meant_or_refused(group: str) -> Non
         ("before the name of a Chinese weekday", "{}周五打电话"),
         ("after a Chinese day", "周五{}打电话"),
         ("after a Chinese day", "5月20日{}打电话"),
+        ("before the name of a weekday", "call Bob {} Good Friday at 3pm"),
+        ("before the name of a weekday", "call Bob {} Friday before Christmas"),
+        ("after a day", "call Bob on Christmas Eve {}"),
+        ("before a Chinese day", "{}圣诞节下午三点打电话"),
+        ("before a Chinese day", "{}正月初五打电话"),
+        ("after a day", "an hour before my 3pm meeting on Friday {}"),
     ],
 )
 def test_a_word_that_changes_the_time_beside_it_is_never_read_over(group: str, phrase: str) -> None:

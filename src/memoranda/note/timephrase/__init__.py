@@ -34,16 +34,24 @@ from memoranda.note.timephrase.parts import (
     clusters,
     parts_of,
     parts_that_count,
+    with_separate_clauses,
+    with_series_ends,
     with_shared_months,
 )
 from memoranda.note.timephrase.reading import GAP, Clock, Reading, Sentence
 from memoranda.note.timephrase.rules import Recurrence, next_time_after
-from memoranda.note.timephrase.series import read_series, with_weekday_range
+from memoranda.note.timephrase.series import (
+    read_series,
+    with_run_of_days,
+    with_weekday_range,
+)
 from memoranda.note.timephrase.text import Text
 from memoranda.note.timephrase.values import Unclear
 
 # Words longer than the longest adverb are not one: "every fortnight".
 _LONGEST_ADVERB = len("fortnightly")
+# "in May" or "for 3 days" alone names no time.
+_NEED_ANOTHER_PART = ("zone", "where", "length", "run", "times", "month", "offset", "per_day")
 __all__ = ["GAP", "Reading", "Recurrence", "next_time_after", "read", "read_all", "read_times"]
 
 
@@ -162,9 +170,20 @@ def _groups(text: Text) -> list[Sentence]:
     for cluster in clusters(parts_of(text)):
         # In a long text, a word that may be about something else ("the night shift") is not read.
         parts = [part for part in parts_that_count(cluster, text.plain) if not part.is_loose]
-        if any(_says_when(part) for part in parts):
+        if _are_time_of_note(parts):
             groups.append(Sentence(text, parts))
     return groups
+
+
+def _are_time_of_note(parts: Sequence[Part]) -> bool:
+    """Whether the joined parts say when in a long text.
+
+    There, a holiday or "twice a day" alone is a habit: "On Christmas we visit Anna".
+    """
+    has_clock = any(part.is_clock for part in parts)
+    if not has_clock and any(part.kind == "per_day" for part in parts):
+        return False
+    return any(_says_when(part) and not part.is_holiday for part in parts)
 
 
 def _span(group: Sentence) -> tuple[int, int]:
@@ -192,7 +211,7 @@ def _outcome(group: Sentence, clock: Clock) -> Reading | TimeRefused:
 
 def _says_when(part: Part) -> bool:
     """Whether a part alone names a time. "in May" or "for 3 days" needs another part beside it."""
-    return not part.is_loose and part.kind not in ("zone", "where", "length", "times", "month")
+    return not part.is_loose and part.kind not in _NEED_ANOTHER_PART
 
 
 def _describes_subject(part: Part, parts: Sequence[Part]) -> bool:
@@ -243,8 +262,11 @@ def _meaning(sentence: Sentence, clock: Clock) -> list[Reading]:
 
 def _readings(sentence: Sentence, clock: Clock) -> list[Reading]:
     """Read the parts as a series if they name a repetition, and else as times that come once."""
-    parts = with_shared_months(sentence.parts, sentence.text.plain)
-    sentence = with_weekday_range(Sentence(sentence.text, parts))
+    plain = sentence.text.plain
+    parts = with_shared_months(sentence.parts, plain)
+    parts = with_series_ends(parts, plain)
+    parts = with_separate_clauses(parts, plain)
+    sentence = with_run_of_days(with_weekday_range(Sentence(sentence.text, parts)))
     _refuse_half_of_range(sentence)
     if sentence.of("repeat"):
         return read_series(sentence, clock)

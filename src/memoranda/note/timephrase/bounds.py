@@ -118,7 +118,7 @@ def _bound_by_days(bounds: Bounds, sentence: Sentence, today: date) -> None:
     ends = [part for part in days if part.role == END]
     if starts:
         bounds.first = _day(sentence, starts, today)
-    if any(part.kind == "span" for part in ends):
+    if ends and all(part.kind == "span" for part in ends):
         raise AmbiguousTime(sentence.phrase)
     if ends:
         bounds.last = _last_day(sentence, ends, bounds.first, today)
@@ -147,10 +147,10 @@ def _last_day(sentence: Sentence, ends: Sequence[Part], first: date | None, toda
 
 
 def _counts_from_today(part: Part) -> bool:
-    """Whether a day is said as seen from today: "next Friday", 下周五, "tomorrow"."""
+    """Whether a day is said as seen from today: "next Friday", "tomorrow", "of next month"."""
     if part.kind in ("weekday", "weekend"):
         return part.lexeme.value.weeks is not None
-    return part.kind == "day"
+    return part.kind in ("day", "span")
 
 
 def _day(sentence: Sentence, parts: Sequence[Part], today: date) -> date:

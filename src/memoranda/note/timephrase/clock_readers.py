@@ -49,12 +49,15 @@ def read_clock(match: re.Match[str], before: str) -> Meanings:
     """
     groups = match.groupdict()
     hour = read_whole_number(match["h"] or groups["hh"])
+    if groups.get("day_end"):
+        # "from 9 to 5" are the hours of work.
+        return [Meaning("clock", TimeOfDay(hour), is_weak=True)]
     minute = read_whole_number(groups.get("min") or groups.get("spelled") or "0")
     has_am_or_pm = bool(groups.get("half"))
     if has_am_or_pm:
         return _by_half(match, hour, minute)
     # Behind "at" a number is an hour. Behind "by" or "from" it may be anything: "from 40 people".
-    is_soft = groups.get("soft") not in (None, "at")
+    is_soft = groups.get("soft") not in (None, "at") or bool(groups.get("range"))
     if is_soft and not 1 <= hour <= 23:
         return []
     form = "colon" if groups.get("min") else "bare"

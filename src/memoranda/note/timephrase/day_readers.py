@@ -14,11 +14,13 @@ from itertools import pairwise
 from typing import Any
 from zoneinfo import available_timezones
 
+from memoranda.note.timephrase.days import LAST_LUNAR_MONTH_OF_YEAR
 from memoranda.note.timephrase.numbers import HALF, number, read_whole_number, whole_or_none
 from memoranda.note.timephrase.values import (
     UNIT_SECONDS,
     CalendarDate,
     Delay,
+    Easter,
     Edge,
     LunarDate,
     Meaning,
@@ -28,6 +30,7 @@ from memoranda.note.timephrase.values import (
     Repetition,
     Span,
     Weekday,
+    WeekdayFrom,
     Weekend,
 )
 from memoranda.note.timephrase.words import compiled, table, units
@@ -52,12 +55,14 @@ UNCLEAR: Meanings = [Meaning("unclear", value=None)]
 def named_value(match: re.Match[str], name: str) -> Any:
     """Look up the matched words in a table of words.toml.
 
-    name: the table, e.g. `days`. It is looked up in the language of the words: the group `words`
-        holds English ones, `zwords` Chinese ones.
+    name: the table, e.g. `days`, or `holidays` of holidays.toml. It is looked up in the language of
+        the words: the group `words` holds English ones, `zwords` Chinese ones.
     """
-    if match["words"]:
-        return table(f"english.{name}")[" ".join(match["words"].split())]
-    return table(f"chinese.{name}")[match["zwords"]]
+    language = "english" if match["words"] else "chinese"
+    words = " ".join((match["words"] or match["zwords"]).split())
+    if name == "holidays":
+        return table(f"holidays.{language}")[words]
+    return table(f"{language}.{name}")[words]
 
 
 _RELATIVE = {"this": 0, "next": 1, "last": -1}
@@ -113,12 +118,14 @@ _SECONDS_OF = {
 }
 # Between two amounts: "1 hour and 30 minutes".
 _SEPARATOR = re.compile(r"\s*(?:,\s*)?(?:and\s+|[零又])?\s*")
-# "two and a half".
-_FINAL_HALF = re.compile(r"(?<=[a-z])\s+and\s+a\s+half$")
+# "two hours and a half".
+_FINAL_FRACTION = r"(?<=[a-z])\s+and\s+(?P<fraction><english.fractions>)\Z"
 _WORDED_AMOUNTS = (
     (re.compile(r"^half\s+(?:of\s+)?an?\s+"), "0.5 "),
-    (re.compile(r"^(?:a\s+)?quarter\s+of\s+an\s+hour"), "15 minutes"),
+    (re.compile(r"^(?:a\s+)?quarter(?:\s+of\s+an|-)?\s*hour"), "15 minutes"),
+    (re.compile(r"^three\s+quarters\s+of\s+an\s+hour"), "45 minutes"),
     (re.compile(r"^(?:a\s+)?half[\s-]hour"), "30 minutes"),
+    (re.compile(r"^(?:the\s+)?day$"), "1 day"),
 )
 
 
@@ -137,9 +144,9 @@ def read_distance(match: re.Match[str], before: str) -> Meanings:
         if not has_direction:
             return []
     amount = read_amount(match["amount"])
-    is_backwards = groups.get("ago") or groups.get("way") == "before"
+    is_backwards = groups.get("ago") or groups.get("way") not in (None, "from", "after")
     if is_backwards:
-        amount = Delay(-amount.months, -amount.days, -amount.seconds)
+        amount = _backwards(amount)
 
     # "a week from" needs the time that comes next. "in 0 days" is not a delay.
     if "way" in groups:
@@ -147,6 +154,65 @@ def read_distance(match: re.Match[str], before: str) -> Meanings:
     if any(amount):
         return [Meaning("delay", amount)]
     return WRONG
+
+
+def _backwards(amount: Delay) -> Delay:
+    """Return the same distance into the past."""
+    return Delay(-amount.months, -amount.days, -amount.seconds)
+
+
+def read_weekday_from(match: re.Match[str], before: str) -> Meanings:
+    """Read a weekday counted from a day that follows: "the Friday before" Christmas."""
+    weekday = table("english.weekdays")[match["day"]]
+    return [Meaning("offset", WeekdayFrom(weekday, is_before=match["way"] == "before"))]
+
+
+def read_offset_zh(match: re.Match[str], before: str) -> Meanings:
+    """Read a distance from a time in Chinese: 圣诞节前十天, 提前半小时提醒我, 会议前一小时提醒我.
+
+    Right behind a day, it must be a holiday, or a reminder that is asked for: 周五前两天 alone may also
+    be the first two days. An event must have its time right before it, or be named again with it.
+
+    match: the match of the shape. It has only the groups of the wording that matched.
+    before: the character before the match. "" right behind another time word.
+    """
+    text_before = match.string[: match.start("way")]
+    asks_to_be_reminded = match.groupdict().get("reminds") is not None
+    is_behind_time = asks_to_be_reminded and match.start() > 0 and not before
+    is_behind_holiday = text_before.endswith(tuple(table("holidays.chinese")))
+    is_early_reminder = match[0].startswith("提")
+    has_event = asks_to_be_reminded and _has_event_with_time(match.string, text_before)
+    if not (is_early_reminder or is_behind_time or is_behind_holiday or has_event):
+        return []
+    amount = read_amount(match["amount"])
+    if match["way"] == "前":
+        amount = _backwards(amount)
+    return [Meaning("offset", amount)]
+
+
+# A clock, and the event at this time: 下午三点的会议.
+_EVENT_BEHIND_CLOCK = re.compile(r"[点半刻分0-9]的[\u4e00-\u9fff]{1,4}\Z")
+
+
+def _has_event_with_time(text: str, text_before: str) -> bool:
+    """Whether a text ends with an event whose time the whole text names.
+
+    In 会议前一小时提醒我，会议明天下午三点, it is named again; in 三点的会议前, it has its time before it.
+
+    text_before: the part of `text` that ends with the event.
+    """
+    if _EVENT_BEHIND_CLOCK.search(text_before):
+        return True
+    event = text_before[-2:]
+    if event[-1:] in ("会", "课"):
+        # 会前 is before 开会.
+        event = event[-1]
+    return bool(event) and text.count(event) > 1
+
+
+def read_run(match: re.Match[str], before: str) -> Meanings:
+    """Read some days in a row: "the next 5 days", 连续七天."""
+    return [Meaning("run", Delay(0, read_whole_number(match["count"] or match["zcount"]), 0))]
 
 
 def read_length(match: re.Match[str], before: str) -> Meanings:
@@ -164,7 +230,10 @@ def read_amount(amount: str) -> Delay:
     as "2 hours a day".
     """
     # "an hour and a half" is read as "an hour", and the half is added to the last count.
-    text, ends_with_half = _FINAL_HALF.subn("", amount.strip())
+    text = amount.strip()
+    final_fraction = compiled(_FINAL_FRACTION).search(text)
+    if final_fraction:
+        text = text[: final_fraction.start()]
     for pattern, spelling in _WORDED_AMOUNTS:
         text = pattern.sub(spelling, text)
     months = Fraction()
@@ -177,13 +246,16 @@ def read_amount(amount: str) -> Delay:
         raise ValueError(text)
     for piece in pieces:
         count = _count(piece)
-        if ends_with_half and piece is pieces[-1]:
-            count += HALF
+        if final_fraction and piece is pieces[-1]:
+            count += _fraction(final_fraction)
         unit = units()[piece["unit"]]
         if unit in UNIT_SECONDS:
             seconds += count * UNIT_SECONDS[unit]
         elif unit in _DAYS_OF:
             days += count * _DAYS_OF[unit]
+            # Half a week is no number of days. "a day and a half" is 36 hours.
+            if unit != "day" and days.denominator != 1:
+                raise ValueError(text)
         else:
             months += count * _MONTHS_OF[unit]
     return _delay(months, days, seconds, text)
@@ -214,12 +286,19 @@ def _count(piece: re.Match[str]) -> Fraction:
     else:
         count = number(piece["count"] or "")
     if piece["plus"]:
-        # "and a half"
+        # The 半 of 两个半
         count += HALF
+    if piece["fraction"]:
+        count += _fraction(piece)
     if piece["more"]:
         # The 半 of 两个半小时
         count += HALF
     return count
+
+
+def _fraction(match: re.Match[str]) -> Fraction:
+    """Return the value of "a half" or "three quarters" at the end of a number."""
+    return Fraction(*table("english.fractions")[" ".join(match["fraction"].split())])
 
 
 def _delay(months: Fraction, days: Fraction, seconds: Fraction, text: str) -> Delay:
@@ -265,14 +344,28 @@ def read_nth_weekday(match: re.Match[str], before: str) -> Meanings:
     weekday = table("english.weekdays")[groups["day"]]
     if groups.get("every"):
         return [Meaning("repeat", Repetition("month", interval_of(match), (weekday,), nth=nth))]
+    periods = periods_ahead(groups.get("which")) or 0
+    if groups.get("period") == "year":
+        return [Meaning("nth_weekday", _nth_weekday_of_year(nth, weekday, periods))]
     day = NthWeekday(
         nth,
         weekday,
         month=table("english.months").get(groups.get("month")),
         year=whole_or_none(groups.get("y")),
-        months_ahead=periods_ahead(groups.get("which")) or 0,
+        months_ahead=periods,
     )
     return [Meaning("nth_weekday", day)]
+
+
+def _nth_weekday_of_year(nth: int, weekday: int, years_ahead: int) -> NthWeekday:
+    """Return a weekday that is counted in a year: "the last Friday of the year".
+
+    Raises ValueError for the fifth one, which January may not have.
+    """
+    if nth > 4:
+        raise ValueError(nth)
+    month = 12 if nth < 0 else 1
+    return NthWeekday(nth, weekday, month, years_ahead=years_ahead)
 
 
 def read_nth_weekday_zh(match: re.Match[str], before: str) -> Meanings:
@@ -284,6 +377,8 @@ def read_nth_weekday_zh(match: re.Match[str], before: str) -> Meanings:
     weekday = table("chinese.weekdays")[match["day"]]
     if match["every"]:
         return [Meaning("repeat", Repetition("month", interval_of(match), (weekday,), nth=nth))]
+    if match["year"]:
+        return [Meaning("nth_weekday", _nth_weekday_of_year(nth, weekday, _YEARS[match["year"]]))]
     month = whole_or_none(match["m"])
     if month is not None and not 1 <= month <= 12:
         return WRONG
@@ -327,12 +422,35 @@ def read_date(match: re.Match[str], before: str) -> Meanings:
         month = table("english.months")[groups["month"]]
     edge = groups.get("edge")
     if not edge:
-        return [Meaning("date", (CalendarDate(year, month, read_whole_number(groups["d"])),))]
+        if groups.get("d2"):
+            day = table("english.ordinals")[groups["d2"]]
+        else:
+            day = read_whole_number(groups["d"])
+        return [Meaning("date", (CalendarDate(year, month, day),))]
     if not 1 <= month <= 12:
         return WRONG
     return [
         Meaning("month_edge", MonthEdge(year, month, is_last=not edge.endswith(_MONTH_BEGINNINGS)))
     ]
+
+
+def read_date_list(match: re.Match[str], before: str) -> Meanings:
+    """Read several days of one month: "3 and 5 December", "March 22 and 29".
+
+    Each is a meaning of its own, and so a reminder of its own.
+    """
+    month = table("english.months")[match["month"]]
+    year = whole_or_none(match["y"])
+    days = [int(digits) for digits in re.findall(r"\d+", match["list"])]
+    return [Meaning("date", (CalendarDate(year, month, day),)) for day in days]
+
+
+def read_monthday_list(match: re.Match[str], before: str) -> Meanings:
+    """Read several days of a month without its name: "the 29th and 30th"."""
+    days = [int(digits) for digits in re.findall(r"\d+", match["list"])]
+    if not all(1 <= day <= 31 for day in days):
+        return WRONG
+    return [Meaning("monthday", day) for day in days]
 
 
 def read_date_slash(match: re.Match[str], before: str) -> Meanings:
@@ -364,7 +482,7 @@ def read_date_slash(match: re.Match[str], before: str) -> Meanings:
 # Text after a number that shows that it is a day of the month.
 _AFTER_MONTHDAY = re.compile(
     r"\n|\s+(?:[0-9]|noon|midnight)|\s*[^\sa-z]|\s*(?:$|[.,;:!?)\]]"
-    r"|(?:to|and|or|for|is|we|i|please|of|at|on|by|before|in|every|each|next|this)\b)"
+    r"|(?:to|until|till|and|or|for|is|we|i|please|of|at|on|by|before|in|every|each|next|this)\b)"
 )
 
 
@@ -382,12 +500,15 @@ def read_monthday(match: re.Match[str], before: str) -> Meanings:
         return [Meaning("monthday", day)] if exists else []
 
     following_text = match.string[match.end() : match.end() + _LOOKAHEAD_CHARACTERS]
-    has_preposition = bool(match["sure"])
+    text_before = match.string[: match.start()]
+    has_preposition = bool(match["sure"]) or text_before.endswith(_BEFORE_MONTHDAY)
     if not has_preposition and not _AFTER_MONTHDAY.match(following_text):
         return []
     return [Meaning("monthday", day)] if exists else WRONG
 
 
+# Words before a number that make it a day, but are not a part of it: "the evening of the 5th".
+_BEFORE_MONTHDAY = ("until ", "till ", "morning of ", "afternoon of ", "evening of ", "night of ")
 # More of the text than any alternative of _AFTER_MONTHDAY needs.
 _LOOKAHEAD_CHARACTERS = 20
 # How many years from now the Chinese word means.
@@ -401,6 +522,9 @@ def read_edge(match: re.Match[str], before: str) -> Meanings:
     if match["month"]:
         month = table("english.months")[match["month"]]
         return [Meaning("month_edge", MonthEdge(year=None, month=month, is_last=is_last))]
+    if match["edge"] == "first" and not match["which"]:
+        # "the first of the month" is the next one.
+        return [Meaning("monthday", 1)]
     span = Span(late_unit or match["unit"], periods_ahead(match["which"]) or 0)
     return [Meaning("edge", Edge(span, is_last))]
 
@@ -482,16 +606,14 @@ _LUNAR_MONTHS = {"正": 1, "冬": 11, "腊": 12}
 
 
 def read_lunar(match: re.Match[str], before: str) -> Meanings:
-    """Read a day of the Chinese calendar: 农历八月十五, 腊月初八, 除夕.
+    """Read a day of the Chinese calendar: 农历八月十五, 腊月初八, 大年初二.
 
     A yearly one is unclear, as no rule of ours follows that calendar.
     """
     if match["every"]:
         return UNCLEAR
-    if match["eve"]:
-        # New Year's Eve is the last day of the last month.
-        return [Meaning("lunar", LunarDate(month=12, day=0), is_weak=True)]
-    spelled_month = match["month"]
+    # 大年 is the first month.
+    spelled_month = match["month"] or match["named"] or "正"
     if spelled_month in _LUNAR_MONTHS:
         month = _LUNAR_MONTHS[spelled_month]
     else:
@@ -504,6 +626,28 @@ def read_lunar(match: re.Match[str], before: str) -> Meanings:
         return WRONG
     year = whole_or_none(match["y"])
     return [Meaning("lunar", LunarDate(month, day, year, bool(match["leap"])))]
+
+
+def read_holiday(match: re.Match[str], before: str) -> Meanings:
+    """Read a day that has a name: "Christmas Eve", 中秋节, "Easter Monday 2027".
+
+    It is weak, since it is often a part of a subject: "buy Christmas cards".
+    """
+    year = whole_or_none(match["y"] or match["zy"])
+    value: Any
+    match named_value(match, "holidays"):
+        case ["date", month, day]:
+            value = (CalendarDate(year, month, day),)
+        case ["easter", days]:
+            value = Easter(days, year)
+        case ["lunar", month, day]:
+            # In these months, the year may be the Chinese one or ours.
+            if year and month > LAST_LUNAR_MONTH_OF_YEAR:
+                return UNCLEAR
+            value = LunarDate(month, day, year)
+        case [_, month, nth, weekday]:
+            value = NthWeekday(nth, weekday, month, year)
+    return [Meaning(named_value(match, "holidays")[0], value, is_weak=True)]
 
 
 def read_where(match: re.Match[str], before: str) -> Meanings:
@@ -560,11 +704,16 @@ READERS: dict[str, Reader] = {
     "instant": read_instant,
     "delay": read_distance,
     "offset": read_distance,
+    "offset_zh": read_offset_zh,
+    "weekday_from": read_weekday_from,
     "length": read_length,
+    "run": read_run,
     "workdays": read_workdays,
     "nth_weekday": read_nth_weekday,
     "nth_weekday_zh": read_nth_weekday_zh,
     "date": read_date,
+    "date_list": read_date_list,
+    "monthday_list": read_monthday_list,
     "date_slash": read_date_slash,
     "monthday": read_monthday,
     "edge": read_edge,
@@ -575,6 +724,7 @@ READERS: dict[str, Reader] = {
     "day": read_day,
     "span": read_span,
     "lunar": read_lunar,
+    "holiday": read_holiday,
     "zone": read_zone,
     "where": read_where,
 }

@@ -11,12 +11,14 @@ from memoranda.note.timephrase.values import (
     DAY_KINDS,
     CalendarDate,
     Delay,
+    Easter,
     Edge,
     Lexeme,
     LunarDate,
     MonthEdge,
     NthWeekday,
     Span,
+    Unclear,
     Weekday,
     Weekend,
 )
@@ -28,8 +30,13 @@ _SPAN_UNIT_OF = {
     "monthday": "month",
     "date": "year",
     "month_edge": "year",
+    "easter": "year",
+    "lunar": "year",
 }
 _SATURDAY = 5
+_SUNDAY = 6
+LAST_LUNAR_MONTH_OF_YEAR = 10
+"""The months of the Chinese calendar after it may be in the next year of ours."""
 
 
 def wall_time(day: date, clock: time, zone: tzinfo) -> datetime:
@@ -253,7 +260,10 @@ def _nth_weekday(value: NthWeekday, _: Span | None, today: date) -> list[date]:
     Without a year, the next such day is returned, which may be today. Raises ValueError if the
     month does not have it.
     """
-    if value.month is None:
+    if value.years_ahead is not None and value.month:
+        # "the last Friday of the year"
+        days = [nth_weekday(today.year + value.years_ahead, value.month, value.nth, value.day)]
+    elif value.month is None:
         # "the last Friday of next month"
         first = shifted(today.replace(day=1), value.months_ahead)
         days = [nth_weekday(first.year, first.month, value.nth, value.day)]
@@ -314,11 +324,32 @@ def _workdays(value: int, _: Span | None, today: date) -> list[date]:
     return [day]
 
 
-def _lunar(value: LunarDate, _: Span | None, today: date) -> list[date]:
-    """Return the next date of a day of the Chinese calendar."""
+def _lunar(value: LunarDate, span: Span | None, today: date) -> list[date]:
+    """Return the next date of a day of the Chinese calendar.
+
+    span: a year that the text names beside it, 明年春节. None without one.
+
+    Raises Unclear for a day of the last two months with a year, as the Chinese year and ours differ.
+    """
     from memoranda.note.timephrase.lunar import next_lunar_date
 
+    if span:
+        if value.month > LAST_LUNAR_MONTH_OF_YEAR:
+            raise Unclear
+        value = value._replace(year=today.year + span.offset)
     return [next_lunar_date(value, today)]
+
+
+def _easter(value: Easter, span: Span | None, today: date) -> list[date]:
+    """Return the next day that is counted from Easter, or the one in a year that the text names."""
+    if value.year:
+        years = [value.year]
+    elif span:
+        years = [today.year + span.offset]
+    else:
+        years = [today.year, today.year + 1]
+    days = [easter_sunday(year) + timedelta(days=value.days) for year in years]
+    return [next((day for day in days if day >= today), days[0])]
 
 
 _READERS: dict[str, Callable[[Any, Span | None, date], list[date]]] = {
@@ -333,6 +364,7 @@ _READERS: dict[str, Callable[[Any, Span | None, date], list[date]]] = {
     "date": _dates,
     "workdays": _workdays,
     "lunar": _lunar,
+    "easter": _easter,
 }
 
 
@@ -358,6 +390,20 @@ def next_date(today: date, day: int, month: int | None = None) -> date:
         if candidate >= today:
             return candidate
     raise ValueError(day)
+
+
+def easter_sunday(year: int) -> date:
+    """Return Easter Sunday of a year, by the rule of the Gregorian calendar (Butcher's method)."""
+    golden_number = year % 19
+    century = year // 100
+    skipped_leap_days = century - century // 4
+    moon_correction = (8 * century + 13) // 25
+    # The age of the moon, and from it the full moon in days after 21 March.
+    epact = (19 * golden_number + skipped_leap_days - moon_correction + 15) % 30
+    full_moon = epact - (epact > 28 or (epact == 28 and golden_number > 10))
+    # The Sunday after it.
+    day = date(year, 3, 21) + timedelta(days=full_moon)
+    return day + timedelta(days=(_SUNDAY - day.weekday() - 1) % 7 + 1)
 
 
 def nth_weekday(year: int, month: int, nth: int, day: int) -> date | None:

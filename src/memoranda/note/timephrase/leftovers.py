@@ -68,7 +68,8 @@ def _expressions_before(part: Part) -> list[str]:
     # "about 3 hours from now" is as exact as people say it.
     if part.is_day and part.kind != "delay":
         expressions += expressions_by_name["before_day"]
-    if part.kind in ("weekday", "weekend"):
+    # "any Friday", and "any Friday before Christmas", which is counted from a day.
+    if part.kind in ("weekday", "weekend", "offset"):
         expressions += expressions_by_name["before_name"]
     if part.is_clock:
         expressions += expressions_by_name["before_time_of_day"]
@@ -82,6 +83,8 @@ def _patterns_after(part: Part) -> list[re.Pattern[str]]:
     patterns = _patterns("after")
     if part.is_day:
         patterns += _patterns("after_day")
+    if part.kind in ("delay", "offset", "length", "repeat"):
+        patterns += _patterns("after_amount")
     return patterns
 
 

@@ -45,9 +45,11 @@ def _leads(names: str) -> list[str]:
         else:
             words = [name]
         for word in words:
-            # In Chinese, the first character.
-            lead = word.split()[0] if word.isascii() else word[0]
-            leads[lead] = None
+            # The first word of "twenty-first", "valentine's" and "new year's day". In Chinese, it is
+            # the first character.
+            lead = re.match(r"[a-z]+|.", word)
+            assert lead is not None
+            leads[lead[0]] = None
     return list(leads)
 
 

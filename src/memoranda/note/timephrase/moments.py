@@ -20,6 +20,7 @@ from memoranda.note.timephrase.slots import (
     pair_slots,
     without_range_ends,
 )
+from memoranda.note.timephrase.values import Delay, WeekdayFrom
 
 # When a reminder for a day without a clock comes if the usual hour of today has passed.
 _LATE = time(18)
@@ -149,26 +150,39 @@ def _read_offset(sentence: Sentence, offsets: Sequence[Part], clock: Clock) -> l
         raise AmbiguousTime(sentence.phrase)
 
     # If the other time may mean two moments, so may this one: the error names both, each shifted.
-    delay = offset.lexeme.value
+    distance = offset.lexeme.value
     try:
-        (reading,) = _read_days_and_clocks(base, clock)
-        due = later(delay, reading.due, clock.zone)
+        base_readings = _read_days_and_clocks(base, clock)
+    except UnusedWords:
+        raise
     except AmbiguousTime as error:
-        candidates = [later(delay, moment, clock.zone) for moment in error.candidates]
+        candidates = [_moved(moment, distance, clock) for moment in error.candidates]
         raise AmbiguousTime(sentence.phrase, candidates) from None
-    if due <= clock.now:
-        raise PastTime(sentence.phrase)
-    is_all_day = reading.all_day and not delay.seconds
-    return [
-        replace(
-            reading,
-            phrase=sentence.phrase,
-            due=due,
-            all_day=is_all_day,
-            is_dated=True,
-            is_explicit=True,
+
+    readings = []
+    for reading in base_readings:
+        # Nobody knows the hour of "an hour before Friday".
+        counts_hours = isinstance(distance, Delay) and distance.seconds
+        if reading.all_day and counts_hours:
+            raise sentence.unused(offset)
+        due = _moved(reading.due, distance, clock)
+        if due <= clock.now:
+            raise PastTime(sentence.phrase)
+        readings.append(
+            replace(reading, phrase=sentence.phrase, due=due, is_dated=True, is_explicit=True)
         )
-    ]
+    return readings
+
+
+def _moved(moment: datetime, distance: Delay | WeekdayFrom, clock: Clock) -> datetime:
+    """Return the moment that is some distance from another one.
+
+    distance: an amount of time, or a weekday counted from the day of the moment.
+    clock: the moment at which the text is read.
+    """
+    if isinstance(distance, WeekdayFrom):
+        distance = distance.distance(moment.date())
+    return later(distance, moment, clock.zone)
 
 
 def _read_days_and_clocks(sentence: Sentence, clock: Clock) -> list[Reading]:
@@ -268,10 +282,14 @@ def _moments(
         return {zone.check(_next_showing(hour, zone.zone, clock)) for hour in hours}
     moments = set()
     for day, hour in product(days, hours):
+        midnight_after = hour._replace(days=1)
         # "midnight today" is the midnight at which today ends.
         is_end_of_today = hour.word == "midnight" and day == clock.now.date()
-        hour_on_day = hour._replace(days=1) if is_end_of_today else hour
+        hour_on_day = midnight_after if is_end_of_today else hour
         moments.add(zone.check(hour_on_day.on(day, zone.zone)))
+        # "midnight on New Year's Eve" may be either one.
+        if hour.word == "midnight" and day_slot and day_slot.is_holiday:
+            moments.add(zone.check(midnight_after.on(day, zone.zone)))
     return moments
 
 

@@ -11,6 +11,8 @@ from memoranda.note.timephrase.words import table
 HALF = Fraction(1, 2)
 # A number in digits.
 _DECIMAL = re.compile(r"[0-9]+(?:\.[0-9]+)?")
+# "2 1/2" or "1/2".
+_WITH_FRACTION = re.compile(r"(?:(?P<whole>[0-9]+)\s+)?(?P<fraction>[0-9]/[0-9])")
 # A Chinese number below 1,000 by its digits and places.
 _HUNDREDS = re.compile(
     r"(?:(?P<hundreds>.)百)?[零〇]?(?:(?P<tens>.?)(?P<has_tens>十))?(?P<units>.?)"
@@ -25,6 +27,9 @@ def number(text: str) -> Fraction:
     text = text.strip()
     if _DECIMAL.fullmatch(text):
         return Fraction(text)
+    with_fraction = _WITH_FRACTION.fullmatch(text)
+    if with_fraction:
+        return int(with_fraction["whole"] or 0) + Fraction(with_fraction["fraction"])
     if text == "半":
         return HALF
     words = re.split(r"[\s-]+", text)

@@ -27,6 +27,8 @@ PARAGRAPH = re.compile(r"\n[^\S\n]*\n")
 _COMMA = re.compile(r"\s*[,、]\s*(?:at|on)?\s*")
 # How many characters before a time word may hold its role or its preposition.
 _LONGEST_ROLE = 40
+# The kinds of days that are weak only if they are named: "Christmas".
+_HOLIDAY_KINDS = ("date", "easter", "lunar", "nth_weekday")
 _CLOCK_KINDS = ("clock", "part")
 _TIMES = ("clock", "repeat", "instant", "vague", "offset")
 START = "start"
@@ -64,6 +66,11 @@ class Part:
         return self.lexeme.kind in DAY_KINDS
 
     @property
+    def is_holiday(self) -> bool:
+        """Whether the part is the name of a day, such as "Christmas"."""
+        return self.lexeme.weak and self.lexeme.kind in _HOLIDAY_KINDS
+
+    @property
     def is_clock(self) -> bool:
         """Whether the part names a time of day."""
         return self.lexeme.kind in _CLOCK_KINDS
@@ -90,10 +97,12 @@ def parts_of(text: Text) -> list[Part]:
     parts: list[Part] = []
     for lexeme in scan(text.plain):
         previous = parts[-1] if parts else None
-        # A word such as "tonight" has two lexemes, at the same place: a day and a part of it.
+        # A word such as "tonight" has two lexemes, at the same place: a day and a part of it. A list
+        # such as "3 and 5 December" has one for each day.
         is_same_word = previous is not None and previous.lexeme.start == lexeme.start
         if previous is not None and is_same_word:
-            parts.append(replace(previous, lexeme=lexeme, link="beside"))
+            link = "and" if previous.kind == lexeme.kind else "beside"
+            parts.append(replace(previous, lexeme=lexeme, link=link))
             continue
         part = _part_after(text.plain, previous, lexeme)
         if previous is not None and _are_one_clock(previous, part):
@@ -102,8 +111,19 @@ def parts_of(text: Text) -> list[Part]:
             part = replace(part, role=role)
         if previous is not None and _begins_days(previous, part):
             parts[-1] = replace(previous, role=START)
+        if previous is not None and _is_period_of(text.plain, previous, part):
+            part = replace(part, role=previous.role)
         parts.append(part)
     return parts
+
+
+def _is_period_of(plain: str, day: Part, period: Part) -> bool:
+    """Whether a part is the period of the day before it: "next month" in "the 5th of next month".
+
+    plain: the text in plain form: `3pm` for `３PM`.
+    """
+    has_of = plain[day.end : period.start].strip() == "of"
+    return has_of and day.is_day and period.kind in ("span", "month")
 
 
 def _begins_days(first: Part, last: Part) -> bool:
@@ -199,9 +219,10 @@ def _link(plain: str, previous: Part, lexeme: Lexeme, start: int) -> tuple[str, 
     if _is_list(previous, lexeme, joining_words):
         return "and", ""
     if words_between.strip() == "of":
-        # "the 3rd of June" is one time, "Monday of 9am" is not.
+        # "the 3rd of June" and "the morning of the 3rd" are one time, "Monday of 9am" is not.
         is_period = lexeme.kind in ("span", "month")
-        return ("beside", "") if is_period else ("apart", "")
+        is_part_of_day = previous.kind == "part" and lexeme.kind in DAY_KINDS
+        return ("beside", "") if is_period or is_part_of_day else ("apart", "")
     for link in ("beside", "and"):
         if _pattern(link).fullmatch(joining_words):
             return link, ""
@@ -314,6 +335,57 @@ def _in_month_of(date: Part, day: Part) -> Part:
     return replace(day, lexeme=day.lexeme._replace(kind="date", value=value))
 
 
+def with_series_ends(parts: Sequence[Part], plain: str) -> list[Part]:
+    """Make a day that a repetition comes before the end of the series: 下个月五号之前每天.
+
+    parts: the parts of a sentence.
+    plain: the text in plain form: `3pm` for `３PM`.
+    """
+    changed = list(parts)
+    for index, part in enumerate(changed):
+        follows = [other for other in changed[index + 1 :] if other.kind == "repeat"]
+        is_end = bool(follows) and part.is_day and not part.role
+        if not is_end or not _pattern("end_of_series").match(plain, part.end):
+            continue
+        changed[index] = replace(part, role=END)
+        # The period of the day is a word of its own: 下个月 before 五号.
+        previous = changed[index - 1]
+        if index and previous.kind == "span" and part.link == "beside":
+            changed[index - 1] = replace(previous, role=END)
+    return changed
+
+
+def with_separate_clauses(parts: Sequence[Part], plain: str) -> list[Part]:
+    """Join the times of clauses that name a day and a clock each, as "and" joins two times.
+
+    "gym Monday at 9am and dentist Tuesday at 10am" has two times.
+
+    parts: the parts of a sentence.
+    plain: the text in plain form: `3pm` for `３PM`.
+    """
+    groups = list(clusters(parts))
+    if len(groups) < 2 or not all(_is_complete_time(group) for group in groups):
+        return list(parts)
+    # "tomorrow at 9am works, Friday at 3pm does not"
+    if _pattern("denied_clause").search(plain, groups[0][-1].end):
+        return list(parts)
+    joined = list(groups[0])
+    for group in groups[1:]:
+        words_between = plain[joined[-1].end : group[0].start]
+        has_role = any(part.role for part in (*joined, *group))
+        is_next_clause = _pattern("next_clause").fullmatch(words_between)
+        if has_role or not is_next_clause:
+            return list(parts)
+        joined += [replace(group[0], link="and"), *group[1:]]
+    return joined
+
+
+def _is_complete_time(group: Sequence[Part]) -> bool:
+    """Whether joined parts name a day and a clock."""
+    has_day = any(part.is_day for part in group)
+    return has_day and any(part.kind == "clock" for part in group)
+
+
 class _Surroundings:
     """The surroundings of a weak part, which decide whether it names a time.
 
@@ -322,6 +394,7 @@ class _Surroundings:
 
     def __init__(self, parts: Sequence[Part], cluster: Sequence[Part], index: int, plain: str):
         self._parts = parts
+        self._cluster = cluster
         self._part = cluster[index]
         self._previous = cluster[index - 1] if index else None
         self._following = cluster[index + 1] if index + 1 < len(cluster) else None
@@ -334,8 +407,16 @@ class _Surroundings:
         return makes_kind_sure(self)
 
     def _is_beside_sure(self) -> bool:
-        """Whether the cluster has another part that is not weak."""
-        return any(not part.lexeme.weak for part in self._neighbours)
+        """Whether the cluster has another part that is sure, which a holiday is in 今年圣诞节."""
+        if any(not part.lexeme.weak for part in self._neighbours):
+            return True
+        for index, part in enumerate(self._cluster):
+            is_other_holiday = part.is_holiday and part is not self._part
+            if not is_other_holiday:
+                continue
+            if _Surroundings(self._parts, self._cluster, index, self._plain)._make_holiday_sure():
+                return True
+        return False
 
     def _is_announced(self) -> bool:
         """Whether the part has a role ("until June") or a preposition before it ("in June")."""
@@ -401,10 +482,25 @@ class _Surroundings:
         has_clock = any(part.kind == "clock" for part in sure_parts)
         return has_day and not has_clock
 
-    def _make_lunar_sure(self) -> bool:
-        """Whether 除夕 means the day: beside a sure part, or if the text names no other day."""
-        other_days = [part for part in self._parts if part.is_day and part is not self._part]
-        return self._is_beside_sure() or not other_days
+    def _make_holiday_sure(self) -> bool:
+        """Whether "Christmas" means the day: not in "Christmas dinner", nor in "for Christmas".
+
+        The words on both sides of it must show that.
+        """
+        start = self._part.lexeme.start
+        end = self._part.lexeme.end
+        language = "english" if self._plain[end - 1].isascii() else "chinese"
+        words_behind = _pattern(f"behind_holiday_{language}").match(self._plain, end)
+        if not (words_behind or _is_of_time(self._following)):
+            return False
+
+        before = self._plain[max(0, start - _LONGEST_ROLE) : start]
+        is_behind_day = self._previous is not None and self._previous.kind != "offset"
+        # "the Friday before Christmas" is another day.
+        if is_behind_day and before.endswith("before "):
+            return False
+        is_announced = bool(_ending(f"before_holiday_{language}").search(before))
+        return is_announced or bool(self._part.role) or _is_of_time(self._previous)
 
     def _make_times_sure(self) -> bool:
         """Whether "3 times" limits a series: only if there is one."""
@@ -419,9 +515,19 @@ _RULES: dict[str, Callable[[_Surroundings], bool]] = {
     "month": _Surroundings._make_month_sure,
     "part": _Surroundings._make_day_part_sure,
     "clock": _Surroundings._make_clock_sure,
-    "lunar": _Surroundings._make_lunar_sure,
+    "lunar": _Surroundings._make_holiday_sure,
+    "date": _Surroundings._make_holiday_sure,
+    "easter": _Surroundings._make_holiday_sure,
+    "nth_weekday": _Surroundings._make_holiday_sure,
     "times": _Surroundings._make_times_sure,
 }
+
+
+def _is_of_time(part: Part | None) -> bool:
+    """Whether a part beside a holiday makes it a time: a clock, a day, or "two days before"."""
+    if part is None:
+        return False
+    return part.is_clock or part.is_day or part.kind in ("offset", "repeat")
 
 
 def _is_clause(part: Part, plain: str) -> bool:

@@ -19,7 +19,14 @@ from memoranda.note.timephrase.reading import Clock, NamedZone, Reading, Sentenc
 from memoranda.note.timephrase.rules import SHORTEST, Recurrence, next_time
 from memoranda.note.timephrase.series_readers import WEEKEND_DAYS, days_between
 from memoranda.note.timephrase.slots import ClockSlot, clock_slots
-from memoranda.note.timephrase.values import UNIT_SECONDS, CalendarDate, Lexeme, Repetition, Span
+from memoranda.note.timephrase.values import (
+    UNIT_SECONDS,
+    CalendarDate,
+    Delay,
+    Lexeme,
+    Repetition,
+    Span,
+)
 
 _FREQUENCIES = {"day": "DAILY", "week": "WEEKLY", "month": "MONTHLY", "year": "YEARLY"}
 # Units that need a day word to name their days: "every week on Friday".
@@ -29,6 +36,7 @@ _SATURDAY = 5
 # The last day of a month, as a day of the month.
 _LAST_DAY = -1
 _LEAP_YEAR = 2000
+_MINUTES_OF_DAY = 24 * 60
 
 
 def read_series(sentence: Sentence, clock: Clock) -> list[Reading]:
@@ -42,12 +50,14 @@ def read_series(sentence: Sentence, clock: Clock) -> list[Reading]:
     Raises TimeRefused, ValueError, OverflowError.
     """
     # A moment comes only once, and a city may be a zone or only the place of a meeting.
-    if sentence.of("instant", "offset", "where"):
+    if sentence.of("instant", "where"):
         raise AmbiguousTime(sentence.phrase)
     repetition = _repetition(sentence)
     bounds = bounds_of(sentence, clock.now.date())
     counts_hours = repetition.unit in UNIT_SECONDS
     if counts_hours:
+        if sentence.of("offset"):
+            raise AmbiguousTime(sentence.phrase)
         return [_elapsed_series(sentence, repetition, bounds, clock)]
 
     # "every one and a half weeks" names no day of the calendar.
@@ -115,7 +125,7 @@ def _elapsed_series(
     """
     rule, minutes = _elapsed_rule(repetition)
     # Such a series counts hours from now on, whatever day it is and whatever a clock shows.
-    names_days = repeated_days(sentence) or _exceptions(sentence)
+    names_days = repeated_days(sentence) or _exceptions(sentence) or sentence.of("per_day")
     if names_days or bounds.first or sentence.of("zone"):
         raise AmbiguousTime(sentence.phrase)
     due = next_time(rule, clock.now, clock.zone, since=clock.now)
@@ -210,6 +220,10 @@ def _timed_series(
     if bounds.length and bounds.length.seconds:
         raise sentence.unused(*sentence.of("length"))
     slots = clock_slots(sentence, _without_clock_ends(sentence))
+    for part in sentence.of("per_day"):
+        # "twice a day" needs two clocks.
+        if part.lexeme.value != len(slots):
+            raise sentence.unused(part)
     zone = NamedZone(sentence, clock)
     # A zone belongs to a clock, so it means nothing without one.
     if zone.is_named and not slots:
@@ -223,8 +237,10 @@ def _timed_series(
     if loose_parts and not slots:
         raise sentence.unused(*loose_parts)
     if not slots:
+        if sentence.of("offset"):
+            raise sentence.unused(*sentence.of("offset"))
         return [series.at([Hour(time(clock.day_hour))], is_all_day=True)]
-    readings = [series.at(_hours(sentence, slot)) for slot in slots]
+    readings = [series.at(_moved(sentence, _hours(sentence, slot))) for slot in slots]
     return sorted(readings, key=lambda reading: reading.due)
 
 
@@ -240,6 +256,28 @@ def _hours(sentence: Sentence, slot: ClockSlot) -> list[Hour]:
         if not all(agrees(hour, part) for hour in hours):
             raise sentence.unused(*[part for part in sentence.parts if part.is_loose])
     return hours
+
+
+def _moved(sentence: Sentence, hours: Sequence[Hour]) -> list[Hour]:
+    """Return the hours of a series, moved by the distance that it names: "an hour before".
+
+    Raises UnusedWords if one would be on another day, as the rule names the days of the event.
+    """
+    offsets = sentence.of("offset")
+    if not offsets:
+        return list(hours)
+    delay = offsets[0].lexeme.value
+    counts_days = not isinstance(delay, Delay) or bool(delay.days or delay.months)
+    if len(offsets) > 1 or counts_days:
+        raise sentence.unused(*offsets)
+    moved: list[Hour] = []
+    for hour in hours:
+        minutes = 60 * hour.at.hour + hour.at.minute + delay.seconds // 60
+        is_same_day = 0 <= minutes < _MINUTES_OF_DAY
+        if not is_same_day:
+            raise sentence.unused(*offsets)
+        moved.append(hour._replace(at=time(minutes // 60, minutes % 60)))
+    return moved
 
 
 def _without_clock_ends(sentence: Sentence) -> list[Part]:
@@ -544,6 +582,30 @@ def _days_of_year(lexeme: Lexeme) -> list[_DayOfYear]:
 def _exists(date: CalendarDate) -> bool:
     """Whether some year has this day, 29 February included."""
     return 1 <= date.month <= 12 and 1 <= date.day <= monthrange(_LEAP_YEAR, date.month)[1]
+
+
+def with_run_of_days(sentence: Sentence) -> Sentence:
+    """Read "the next 5 days at 8am" as a series that lasts so long.
+
+    Raises UnusedWords without a clock and without a repetition, since it may be one stay.
+    """
+    runs = sentence.of("run")
+    if not runs:
+        return sentence
+    repeats = sentence.of("repeat")
+    has_clock = any(part.is_clock for part in sentence.parts)
+    if len(runs) > 1 or not (repeats or has_clock):
+        raise sentence.unused(*runs)
+    parts: list[Part] = []
+    for part in sentence.parts:
+        if part.kind != "run":
+            parts.append(part)
+            continue
+        parts.append(replace(part, lexeme=part.lexeme._replace(kind="length")))
+        if not repeats:
+            daily = part.lexeme._replace(kind="repeat", value=Repetition("day"))
+            parts.append(replace(part, lexeme=daily, link="beside"))
+    return Sentence(sentence.text, parts)
 
 
 def with_weekday_range(sentence: Sentence) -> Sentence:

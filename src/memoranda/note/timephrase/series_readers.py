@@ -133,6 +133,33 @@ def read_repeat_workdays(match: re.Match[str], before: str) -> Meanings:
     return [Meaning("repeat", Repetition("week", days=WORKDAYS), is_weak=is_bare)]
 
 
+# The days of "weekday mornings".
+_GROUPS_OF_DAYS = {"weekday": WORKDAYS, "weekend": WEEKEND_DAYS}
+
+
+def read_repeat_parts(match: re.Match[str], before: str) -> Meanings:
+    """Read parts of certain days: "weekday mornings", "Tuesday and Thursday evenings".
+
+    They are weak, as "I hate Monday mornings" says no time.
+    """
+    names = table("english.weekdays")
+    words = re.findall(r"[a-z]+", match["days"])
+    days = _GROUPS_OF_DAYS.get(words[0]) or sorted({names[word] for word in words if word in names})
+    repetition = Repetition("week", days=tuple(days))
+    part = table("english.parts")[match["part"]]
+    return [Meaning("repeat", repetition, is_weak=True), Meaning("part", part, is_weak=True)]
+
+
+_COUNTS = {"once": 1, "twice": 2, "thrice": 3}
+
+
+def read_per_day(match: re.Match[str], before: str) -> Meanings:
+    """Read how often a day something comes: "twice a day", 每天两次. The text must name as many clocks."""
+    spelled = match["count"] or match["zcount"]
+    count = _COUNTS.get(match["word"]) or read_whole_number(spelled)
+    return [Meaning("repeat", Repetition("day")), Meaning("per_day", count)]
+
+
 def read_repeat_weekends(match: re.Match[str], before: str) -> Meanings:
     """Read "on weekends", which means both days. "every weekend" means one time in a weekend."""
     return [Meaning("repeat", Repetition("week", days=WEEKEND_DAYS))]
@@ -207,5 +234,7 @@ READERS: dict[str, Reader] = {
     "repeat_weekends": read_repeat_weekends,
     "repeat_unit": read_repeat_unit,
     "repeat_zh_unit": read_repeat_zh_unit,
+    "repeat_parts": read_repeat_parts,
+    "per_day": read_per_day,
     "times": read_times,
 }

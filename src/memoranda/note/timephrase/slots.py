@@ -48,10 +48,12 @@ class DaySlot:
 
     lexemes: the words, with their kinds and values.
     position: the index of its first part in the sentence.
+    is_holiday: whether one of them is the name of a day, such as "Christmas".
     """
 
     lexemes: list[Lexeme] = field(default_factory=list)
     position: int = 0
+    is_holiday: bool = False
 
 
 def without_range_ends(sentence: Sentence) -> list[Part]:
@@ -79,6 +81,9 @@ def without_range_ends(sentence: Sentence) -> list[Part]:
             raise sentence.unused(part)
         if part.is_day and any(beginning.is_clock for beginning in beginnings):
             raise sentence.unused(part)
+        # "until Christmas, on Friday": a holiday is no other name of the Friday.
+        if part.is_holiday and has_other_day:
+            raise sentence.unused(part)
         remaining.append(part)
     return remaining
 
@@ -104,6 +109,7 @@ def day_slots(parts: Sequence[Part]) -> list[DaySlot]:
             slots.append(DaySlot(position=position))
             begins_slot = False
         slots[-1].lexemes.append(part.lexeme)
+        slots[-1].is_holiday = slots[-1].is_holiday or part.is_holiday
     return slots
 
 

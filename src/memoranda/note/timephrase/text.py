@@ -11,6 +11,8 @@ from memoranda.note.timephrase.words import table
 # Runs of blanks, which are shortened so that patterns stay fast.
 _LONG_BLANKS = re.compile(r"\s{3,}")
 _QUOTES = "’‘ʼ`´"
+# In compatibility form, "2½" would be "21/2".
+_FRACTIONS = {"½": ".5", "¼": ".25", "¾": ".75"}
 
 
 @cache
@@ -23,6 +25,8 @@ def _plain_form(char: str) -> str:
     """Return a character in compatibility form and lower case. Each kind of quote becomes `'`."""
     if char in _QUOTES:
         return "'"
+    if char in _FRACTIONS:
+        return _FRACTIONS[char]
     return _simplified().get(char) or unicodedata.normalize("NFKC", char).lower()
 
 

@@ -7,6 +7,7 @@ and `series.py` combine the values of a text into one time.
 
 from __future__ import annotations
 
+from datetime import date
 from fractions import Fraction
 from typing import Any, NamedTuple
 
@@ -20,6 +21,7 @@ DAY_KINDS = frozenset(
         "edge",
         "month_edge",
         "date",
+        "easter",
         "monthday",
         "nth_weekday",
         "workdays",
@@ -64,6 +66,24 @@ class Delay(NamedTuple):
     months: int
     days: int
     seconds: int
+
+
+class WeekdayFrom(NamedTuple):
+    """A weekday counted from another day: `WeekdayFrom(4, is_before=True)` for "the Friday before".
+
+    day: 0 for Monday to 6 for Sunday.
+    """
+
+    day: int
+    is_before: bool
+
+    def distance(self, day: date) -> Delay:
+        """Return how far it is from this day. It is never the day itself."""
+        if self.is_before:
+            days = -((day.weekday() - self.day) % 7 or 7)
+        else:
+            days = (self.day - day.weekday()) % 7 or 7
+        return Delay(0, days, 0)
 
 
 class TimeOfDay(NamedTuple):
@@ -162,6 +182,17 @@ class CalendarDate(NamedTuple):
     day: int
 
 
+class Easter(NamedTuple):
+    """A day counted from Easter Sunday: `Easter(1)` for "Easter Monday".
+
+    days: how many days after it. Negative ones are before it.
+    year: None for the next such day.
+    """
+
+    days: int
+    year: int | None = None
+
+
 class Month(NamedTuple):
     """A named month, 1-12: `Month(None, 6)` for "June". `year` is None if the words do not name it."""
 
@@ -176,6 +207,7 @@ class NthWeekday(NamedTuple):
     day: the weekday, 0 for Monday to 6 for Sunday.
     month, year: the month and the year. None if the words do not name them.
     months_ahead: if no month is named, how many months ahead; 0 is the present month.
+    years_ahead: how many years ahead, if the weekday is counted in a year. None if it is not.
     """
 
     nth: int
@@ -183,6 +215,7 @@ class NthWeekday(NamedTuple):
     month: int | None = None
     year: int | None = None
     months_ahead: int = 0
+    years_ahead: int | None = None
 
 
 class LunarDate(NamedTuple):

@@ -22,9 +22,13 @@ def data_file(name: str) -> dict[str, Any]:
 
 @cache
 def table(path: str) -> Any:
-    """Return a table or list of words.toml, e.g. `english.months`, or of zones.toml: `zones.short`."""
-    if path.startswith("zones."):
-        return data_file("zones.toml")[path.removeprefix("zones.")]
+    """Return a table or list of words.toml, e.g. `english.months`.
+
+    `zones.short` is a table of zones.toml, `holidays.english` one of holidays.toml.
+    """
+    file, _, name = path.partition(".")
+    if file in ("zones", "holidays"):
+        return data_file(f"{file}.toml")[name]
     return reduce(getitem, path.split("."), data_file("words.toml"))
 
 

@@ -560,7 +560,7 @@ class _File(NamedTuple):
         """Return the settings of a home.
 
         home: its folder, or the folder with the copies of a space of a database.
-        environ: the environment variables. Some of them go before the file.
+        environ: the environment variables. Some of them override the file.
         url: the address of the database; None for a home in a folder.
         space: the space in the database; "" for a home in a folder.
         """

@@ -249,7 +249,10 @@ class Shown:
         return notes
 
     def bring_into_index(self) -> None:
-        """Update the index. Afterwards, each written note has its permalink."""
+        """Put the written notes into the index, and take the removed ones out.
+
+        The index gives each written note its permalink.
+        """
         index = self._engine.index
         written_notes: list[tuple[Note, Stamp]] = []
         for place in self.removed:

@@ -258,7 +258,10 @@ class Reads:
         connection.execute(_CLEAR)
 
     def add_back(self, folded: Mapping[str, ReadRow]) -> None:
-        """Count subtracted reads again: the change that added them to headers was not made."""
+        """Count reads again that were subtracted for a change of headers which was not made.
+
+        folded: the reads, as they were subtracted.
+        """
         self._add(folded.items())
 
     def forget(self, keys: Iterable[str]) -> None:

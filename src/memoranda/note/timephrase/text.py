@@ -54,7 +54,10 @@ class Text:
         self.plain, self._origin = _with_short_blanks("".join(forms), places)
 
     def span(self, start: int, end: int) -> tuple[int, int]:
-        """Return start and end in `written` of `plain[start:end]`, which must not be empty."""
+        """Convert a span of `plain`, which must not be empty, to the same span of `written`.
+
+        Returns (start, end).
+        """
         return self._origin[start], self._origin[end - 1] + 1
 
     def as_written(self, start: int, end: int) -> str:

@@ -403,7 +403,7 @@ def _folders_made_for(file: Path, edit_records: dict[str, Any]) -> list[Path]:
     """Return the folders above `file` that we created for it, by the records of its edits."""
     count = 0
     for edit_record in edit_records.values():
-        # An earlier version only noted whether one folder was created, under the key `folder`.
+        # An earlier version only recorded whether one folder was created, under the key `folder`.
         count = max(count, edit_record.get("folders", int(edit_record.get("folder", False))))
     return _parents(file)[:count]
 

@@ -89,7 +89,7 @@ def lacks_stems(db: sqlite3.Connection, note: int) -> bool:
     return db.execute(sql, (note,)).fetchone() is not None
 
 
-def note_stems(db: sqlite3.Connection, note: int, *, are_there: bool) -> None:
+def record_stems(db: sqlite3.Connection, note: int, *, are_there: bool) -> None:
     """Record whether the index has the stems of a note without passages.
 
     note: the row of the note.

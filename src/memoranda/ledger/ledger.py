@@ -178,7 +178,7 @@ class Ledger:
         """The files that were written and are not synced yet."""
         from memoranda.ledger.file_sync import FileSync
 
-        return FileSync(self._forget_synced, self.refused_files.note)
+        return FileSync(self._forget_synced, self.refused_files.record)
 
     def _open_reads(self) -> Reads:
         return Reads(self.database, self._clock)
@@ -959,9 +959,9 @@ class Ledger:
             sync_places(places_of(self._pending_steps(numbers)))
             self._forget_synced(numbers)
         except (OSError, StorageError) as error:
-            self.refused_files.note(numbers, str(error))
+            self.refused_files.record(numbers, str(error))
             return
-        self.refused_files.note_written()
+        self.refused_files.record_written()
 
     def _finish(self, number: int, *, lost_power: bool) -> None:
         """Carry out those steps of one recorded change that are not done yet.

@@ -86,7 +86,7 @@ class Reads:
         """
         self._add([(key, ReadRow(times, int(self._clock().timestamp())))])
 
-    def note_use(self, keys: Iterable[str], moment: datetime) -> None:
+    def record_use(self, keys: Iterable[str], moment: datetime) -> None:
         """Record that the notes with these keys were used at `moment`."""
         second = int(moment.timestamp())
         self._add([(key, ReadRow(used_at=second)) for key in keys])

@@ -535,7 +535,7 @@ class HttpServer:
             self.seen[token.id] = self.access.clock()
             # A request is not refused only because the day of the last use cannot be stored.
             with suppress(StorageError):
-                self.access.note_use(token)
+                self.access.record_use(token)
         return AdmittedRequest(token, space, self)
 
     def _token_of(self, request: Request) -> StoredToken | None:

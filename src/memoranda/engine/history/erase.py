@@ -149,8 +149,8 @@ class Plan:
     def is_before(self, number: int) -> bool:
         """Whether the change with this number was made before the plan.
 
-        Only such changes are erased. Changes of files that only this machine has are numbered by
-        themselves.
+        Only such changes are erased. Changes of files that only this machine has are numbered in a
+        series of their own.
         """
         return any(
             number <= latest and is_of_machine(number) == is_of_machine(latest)

@@ -629,7 +629,7 @@ class HistoryVerbs(NoteVerbs):
         # The log can only be added to. So the note begins again, with its last use.
         reads.restart(id)
         if used is not None:
-            reads.note_use([id], datetime.fromtimestamp(used, UTC))
+            reads.record_use([id], datetime.fromtimestamp(used, UTC))
         reads.count_read(id, max(0, pending - number))
 
     def _reads(self, files: Iterable[tuple[Step, File | None]]) -> dict[str, int]:

@@ -35,7 +35,7 @@ class Text:
     """
 
     def __init__(self, written: str):
-        """Make the plain form of a text, and note where each of its characters comes from.
+        """Make the plain form of a text, and record where each of its characters comes from.
 
         written: the text as a person wrote it.
         """

@@ -20,7 +20,7 @@ from random import Random
 from memoranda import Draft, clock
 from memoranda.clock import parse_stamp, stamp
 from memoranda.engine import MemorySession, open_session
-from memoranda.engine.telling.served import note_call
+from memoranda.engine.telling.served import record_call
 from memoranda.engine.upkeep import Upkeep
 from memoranda.errors import MemorandaError
 from memoranda.jobs.lifecycle import FACE, Scheduler
@@ -236,7 +236,7 @@ class Writer:
         form = self.random.choice(ASKED)
         question = form.format(**self.words())
         agent.search(Query(text=question))
-        note_call(agent, "search_notes", {"query": question})
+        record_call(agent, "search_notes", {"query": question})
         for _ in range(notes):
             self.pass_minutes()
             draft = self.note_of() if self.random.random() < 0.25 else self.memory_of()
@@ -263,7 +263,7 @@ class Writer:
         old, new = self.random.sample(WEEKDAYS, 2)
         try:
             agent.read(ref)
-            note_call(agent, "read_note", {"identifier": ref})
+            record_call(agent, "read_note", {"identifier": ref})
             if kind < 0.5:
                 agent.edit(ref, FindReplace(old, new))
             elif kind < 0.9:

@@ -646,9 +646,10 @@ class Memory:
         question: the question, or its key.
         choice: the letter of one of its choices.
 
-        Raises NotFound if the question is not open. Raises InvalidInput for another letter, if the
-        caller is an agent, and if the notes of a joined question have changed. Raises the errors of
-        the change that the choice makes.
+        Raises NotFound if the question is not open. Raises InvalidInput for another letter, and if
+        the caller is an agent. Raises InvalidInput for several questions that `review` joined to
+        one, if one of their notes has changed. Raises the errors of the change that the choice
+        makes.
         """
         return self._session.decide(question, choice)
 

@@ -269,15 +269,11 @@ def load(
     # The file may name another place for the home, unless the caller has chosen one.
     if chosen_home is None:
         location = _stored_location(config_file, location, environ)
-    # A home in a database has a folder on this machine for copies of it. A configuration file that
-    # is in this folder must not move the folder.
+    # The configuration in the folder with the copies of a database must not move that folder. It is
+    # not there if the caller named the file, or if it was found in `~/.memory`.
     is_file_outside = bool(file) or chosen_home is None
-    if location.url is not None and is_file_outside:
-        cache_folder = config_file.text(
-            "storage.cache", config_file.section("storage").get("cache")
-        )
-        if cache_folder:
-            location = location._replace(folder=absolute(cache_folder))
+    if is_file_outside:
+        location = _with_cache_folder(config_file, location)
 
     # Later calls find the folder of the state by the home alone.
     keep_state(location.folder, _state(config_file, location))
@@ -387,6 +383,20 @@ def _stored_location(
     if root:
         return location._replace(folder=absolute(root))
     return location
+
+
+def _with_cache_folder(config_file: _File, location: _Location) -> _Location:
+    """Return a place with the folder that `storage.cache` names. Raises ConfigError.
+
+    The folder has the copies of a home in a database. For a home in a folder, or without this key,
+    the place is returned unchanged.
+    """
+    if location.url is None:
+        return location
+    cache_folder = config_file.text("storage.cache", config_file.section("storage").get("cache"))
+    if not cache_folder:
+        return location
+    return location._replace(folder=absolute(cache_folder))
 
 
 def _check_readable(home: Path) -> None:
@@ -560,7 +570,7 @@ class _File(NamedTuple):
         """Return the settings of a home.
 
         home: its folder, or the folder with the copies of a space of a database.
-        environ: the environment variables. Some of them go before the file.
+        environ: the environment variables. Some of them override the file.
         url: the address of the database; None for a home in a folder.
         space: the space in the database; "" for a home in a folder.
         """

@@ -560,7 +560,7 @@ class ProjectNotFound(MemorandaError):
 
 
 class ProjectOutOfReach(ProjectNotFound):
-    """The access of the caller is limited to some projects, and a built-in project is not one.
+    """The caller's token allows some projects only, and the call needs a built-in project.
 
     names: the projects that the caller may use.
     """

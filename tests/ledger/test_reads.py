@@ -93,7 +93,7 @@ def test_a_ledger_that_cannot_be_written_costs_no_read(
 def test_an_id_of_any_characters_counts_for_no_other(reads: Reads) -> None:
     odd = f"x\n500 {ONE}"
     reads.count_read(odd)
-    reads.note_use([odd], NOW)
+    reads.record_use([odd], NOW)
     reads.count_read("\ud800")
 
     assert reads.counts()[odd] == 1
@@ -104,7 +104,7 @@ def test_an_id_of_any_characters_counts_for_no_other(reads: Reads) -> None:
 def test_folded_reads_go_and_those_counted_meanwhile_stay(reads: Reads) -> None:
     for _ in range(3):
         reads.count_read(ONE)
-    reads.note_use([OTHER], NOW)
+    reads.record_use([OTHER], NOW)
     rows = reads.rows()
     assert rows == {ONE: ReadRow(3, SECOND), OTHER: ReadRow(used_at=SECOND)}
     reads.count_read(ONE)

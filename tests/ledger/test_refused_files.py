@@ -150,11 +150,11 @@ def test_the_pause_doubles_and_ends_with_success(ledger: Ledger) -> None:
     refused = RefusedFiles(ledger.database, "boot")
     pauses = []
     for _ in range(10):
-        refused.note([], "no")
+        refused.record([], "no")
         pauses.append(refused.pause)
     assert pauses == [2, 4, 8, 16, 32, 64, 128, 256, 300, 300]
-    refused.note_written()
-    refused.note([], "no")
+    refused.record_written()
+    refused.record([], "no")
     assert refused.pause == 2
 
 

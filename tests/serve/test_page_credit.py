@@ -7,7 +7,7 @@ import re
 import pytest
 
 from memoranda import Draft
-from memoranda.engine.telling.served import log_of, note_call
+from memoranda.engine.telling.served import log_of, record_call
 from serve.web import plain
 
 pytestmark = pytest.mark.anyio
@@ -19,10 +19,10 @@ async def test_a_read_is_credited_with_its_note_and_not_with_the_search_before(w
     agent = web.memory.as_caller("claude", "mcp")
     agent.search("tea")
     question = {"query": "tea"}
-    note_call(agent, "search_notes", question)
+    record_call(agent, "search_notes", question)
     tea = agent.read("notes/Tea.md")
     name = {"identifier": "Tea"}
-    note_call(agent, "read_note", name)
+    record_call(agent, "read_note", name)
 
     log = log_of(web.memory)
     read, found = log.rows(agent="claude")

@@ -1,8 +1,8 @@
 """The note tools in the manner of Basic Memory 0.24 (contract 000b, 10; amendment 8).
 
-Names, arguments, aliases, JSON keys, configuration and effects on files are the program's. The
-sentences are ours, and so are the listed schemas. Further arguments that the program accepts are in
-texts/arguments.json. A call of a tool that is no longer served is answered with the name of the
+Names, arguments, aliases, JSON keys, configuration and effects on files are Basic Memory's. The
+sentences are ours, and so are the listed schemas. Further arguments that Basic Memory accepts are
+in texts/arguments.json. A call of a tool that is no longer served is answered with the name of the
 tool that does its work.
 """
 

@@ -1,7 +1,6 @@
 """The tools of Basic Memory that read and search, over our own.
 
-In JSON, replies have the keys of Basic Memory ("the program" below). As text they are the replies
-of our tools.
+In JSON, replies have the keys of Basic Memory. As text they are the replies of our tools.
 """
 
 from __future__ import annotations
@@ -199,7 +198,7 @@ def list_directory(vault: Vault, memory: MemorySession, args: Arguments) -> Repl
 
 
 def _listing_row(entry: Row) -> Row:
-    """Convert an entry of our listing to a row of the program's."""
+    """Convert an entry of our listing to a row of Basic Memory's."""
     path = entry["path"]
     row = {"name": path.rpartition("/")[2], "directory_path": f"/{path}"}
     if entry["kind"] == "folder":
@@ -323,7 +322,7 @@ def _split_at_commas(texts: list[str]) -> list[str]:
 
 
 def _with_single_tags(words: str) -> str:
-    """Replace `tag:a,b`, which means both tags in the program, by `tag:a tag:b`."""
+    """Replace `tag:a,b`, which means both tags in Basic Memory, by `tag:a tag:b`."""
     parts = []
     for word in words.split(" "):
         if word.startswith("tag:") and '"' not in word:
@@ -679,7 +678,7 @@ def _entity(info: NoteInfo) -> Row:
 
 
 def at_least_a_day(frame: str) -> str:
-    """Return a time frame, `1d` for `0d`: the program looks back at least one day."""
+    """Return a time frame, `1d` for `0d`: Basic Memory looks back at least one day."""
     if frame.strip().lower() in ("0d", "0 days"):
         return "1d"
     return frame

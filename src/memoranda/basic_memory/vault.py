@@ -1,6 +1,6 @@
-"""Reads the configuration of Basic Memory 0.24 ("the program" below), and never writes it.
+"""Reads the configuration of Basic Memory 0.24, and never writes it.
 
-If the program has a project with the name of one of our built-in projects, we give it another name.
+A project of Basic Memory that has the name of one of our built-in projects gets another name.
 """
 
 from __future__ import annotations
@@ -43,11 +43,11 @@ class Vault:
     """A configuration of Basic Memory. Basic Memory and memoranda may call the same project
     differently.
 
-    names: the program's name of a project -> our name.
+    names: Basic Memory's name of a project -> our name.
     places: our name of a project -> its folder.
-    only: the program's name of a project to which every call is limited. None means any project.
+    only: Basic Memory's name of a project to which every call is limited. None means any project.
     start: our name of the default project, or None.
-    cloud: the program's names of projects that are not on this disk.
+    cloud: Basic Memory's names of projects that are not on this disk.
 
     The other fields are options of Basic Memory with the same names.
     """
@@ -63,11 +63,11 @@ class Vault:
     permalinks_include_project: bool = True
 
     def projects(self, memory: MemorySession) -> dict[str, Project]:
-        """Return the projects that the program would know, by the program's names."""
+        """Return the projects that Basic Memory would know, by Basic Memory's names."""
         their_names = {ours: theirs for theirs, ours in self.names.items()}
         projects_by_name = {}
         for project in memory.projects:
-            # Of our built-in projects, the program would have only its default one
+            # Of our built-in projects, Basic Memory would have only its default one
             is_only_project = not their_names and project.name == memory.default_project
             if project.name in their_names or not project.built_in or is_only_project:
                 name = their_names.get(project.name, project.name)
@@ -75,7 +75,7 @@ class Vault:
         return projects_by_name
 
     def known_name(self, memory: MemorySession, name: str) -> str | None:
-        """Return the name of the project that `name` means in the program, or None."""
+        """Return the name of the project that `name` means in Basic Memory, or None."""
         projects = self.projects(memory)
         exact = named_one(name, projects)
         if exact is not None:
@@ -148,7 +148,7 @@ class Vault:
         return None
 
     def shown(self, name: str) -> str:
-        """Return the program's name of a project.
+        """Return Basic Memory's name of a project.
 
         name: our name of the project.
         """
@@ -161,7 +161,7 @@ class Vault:
 def read_vault(environ: Mapping[str, str] = os.environ) -> Vault:
     """Read the configuration of an installed Basic Memory.
 
-    Without a configuration, the vault has the folder that the program uses by default, if it exists.
+    Without a configuration, the vault has the default folder of Basic Memory, if it exists.
     Raises ConfigError.
 
     environ: the environment variables.
@@ -202,7 +202,7 @@ def _settings(environ: Mapping[str, str]) -> dict[str, Any]:
 
 
 def _default_settings(environ: Mapping[str, str]) -> dict[str, Any]:
-    """Return the settings of the program without a configuration: its one folder, if it is there."""
+    """Return what Basic Memory assumes without a configuration: one folder, if it is there."""
     root = os.path.expanduser(environ.get("BASIC_MEMORY_HOME") or "~/basic-memory")
     projects = {"main": root} if os.path.isdir(root) else {}
     return {"projects": projects, "default_project": "main"}
@@ -224,7 +224,7 @@ def _local_path(entry: Any) -> str | None:
 
 
 def _our_name(name: str, names: Any) -> str:
-    """Return our name of a project, which is the program's name in most cases.
+    """Return our name of a project, which is Basic Memory's name in most cases.
 
     A project `notes` replaces our built-in one. For the name of any other built-in project, whose
     notes have another form, we add `STAND_IN`, which replies do not show (`project_title`).
@@ -244,10 +244,10 @@ def _start_project(
 ) -> str | None:
     """Return our name of the default project of a server. None if there are no projects.
 
-    It is the forced project, else the program's default, else the first project.
+    It is the forced project, else Basic Memory's default, else the first project.
 
-    names: the program's name of a project -> our name.
-    forced_project: the program's name of the one project that every call is about. None without
+    names: Basic Memory's name of a project -> our name.
+    forced_project: Basic Memory's name of the one project that every call is about. None without
         one.
     default: the default project in the configuration, of any type because a person wrote it.
     """

@@ -1,6 +1,6 @@
 """The tools of Basic Memory that change notes and projects, over our own.
 
-They change files as Basic Memory ("the program" below) does, and reply with its JSON.
+They change files as Basic Memory does, and reply with its JSON.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ _OPERATIONS = (
 
 
 def write_note(vault: Vault, memory: MemorySession, args: Arguments) -> Reply:
-    """Create a note in the file that the program would choose, or replace it with `overwrite`."""
+    """Create a note in the file that Basic Memory would choose, or replace it with `overwrite`."""
     try:
         data = _write(vault, memory, args)
     except MemorandaError as error:
@@ -70,7 +70,7 @@ def write_note(vault: Vault, memory: MemorySession, args: Arguments) -> Reply:
 def _write(vault: Vault, memory: MemorySession, args: Arguments) -> dict[str, Any]:
     """Write a note. Return the data of our reply, with its text as `text`. Raises MemorandaError.
 
-    args: the arguments of the program's tool. They are changed into the arguments of our tool.
+    args: the arguments of Basic Memory's tool. They are changed into the arguments of our tool.
     """
     project = args["project"]
     args.setdefault("overwrite", vault.write_note_overwrite_default)
@@ -93,7 +93,7 @@ def _write(vault: Vault, memory: MemorySession, args: Arguments) -> dict[str, An
     assert reply.data is not None
     data = {**reply.data, "text": reply.text}
     if content_permalink and not is_new:
-        # Our tool keeps the permalink of a note that it overwrites. The program takes the new one.
+        # Our tool keeps the permalink of a note that it overwrites. Basic Memory takes the new one.
         edit = SetKeys({"permalink": content_permalink})
         changed = memory.edit((project, data["file_path"]), edit).note
         data |= {"permalink": changed.permalink, "checksum": changed.checksum}
@@ -101,7 +101,7 @@ def _write(vault: Vault, memory: MemorySession, args: Arguments) -> dict[str, An
 
 
 def _set_file(vault: Vault, memory: MemorySession, args: Arguments) -> str:
-    """Change the arguments so that our tool writes the file that the program would.
+    """Change the arguments so that our tool writes the file that Basic Memory would.
 
     Returns the path of the file.
     """
@@ -113,13 +113,13 @@ def _set_file(vault: Vault, memory: MemorySession, args: Arguments) -> str:
     args["file_name"] = _file_stem(vault, args["title"])
     args["metadata"] = _without_own_arguments(args)
     if not args["content"].startswith(("---", "\n")):
-        # The program leaves an empty line after the frontmatter.
+        # Basic Memory leaves an empty line after the frontmatter.
         args["content"] = f"\n{args['content']}"
     return f"{args['directory']}/{args['file_name']}.md".lstrip("/")
 
 
 def _set_permalink(vault: Vault, memory: MemorySession, args: Arguments, permalink: str) -> None:
-    """Put the permalink that the program would give a new note into its metadata.
+    """Put the permalink that Basic Memory would give a new note into its metadata.
 
     permalink: the permalink that the note gets if no other note has it.
     """
@@ -131,7 +131,7 @@ def _set_permalink(vault: Vault, memory: MemorySession, args: Arguments, permali
 
 
 def _type_name(kind: str) -> str:
-    """Return a type as the program writes it: `decision_log` for `Decision Log`."""
+    """Return a type as Basic Memory writes it: `decision_log` for `Decision Log`."""
     return slug(kind).replace("-", "_") or kind
 
 
@@ -152,7 +152,7 @@ def _without_own_arguments(args: Arguments) -> dict[str, Any]:
 
 
 def _derived_permalink(vault: Vault, project: str, file: str) -> str:
-    """Return the permalink that the program makes of a path: `main/plans/a-b` for `plans/A b.md`."""
+    """Return Basic Memory's permalink of a path: `main/plans/a-b` for `plans/A b.md`."""
     if vault.permalinks_include_project:
         return permalink_for(project, file)
     return slug(file.removesuffix(".md"))
@@ -193,7 +193,7 @@ def _holder(memory: MemorySession, project: str, permalink: str) -> NoteInfo | N
 def in_existing_case(memory: MemorySession, project: str, path: str) -> str:
     """Return a path in the spelling of existing folders: `Plans/x` for `plans/x`.
 
-    The program does so on a disk that ignores case.
+    Basic Memory does so on a disk that ignores case.
     """
     folders = path.split("/")
     parent = ""
@@ -263,7 +263,7 @@ def _edit(memory: MemorySession, args: Arguments) -> dict[str, Any]:
     if operation not in _OPERATIONS:
         names = ", ".join(_OPERATIONS)
         raise InvalidInput(f"Invalid operation '{operation}'. Must be one of: {names}")
-    # For the program, these two always mean the whole note.
+    # For Basic Memory, these two always mean the whole note.
     if operation in ("append", "prepend"):
         args.pop("section", None)
     metadata = _checked_metadata(args)
@@ -320,7 +320,7 @@ def _edit_error_reply(
             "project": vault.shown(args["project"]),
             "projectRoute": route,
         }
-        # The error would name projects that the program does not have.
+        # The error would name projects that Basic Memory does not have.
         text = f"No project `{route}`. list_memory_projects shows those there are."
     elif "currentChecksum" in data:
         data |= _identity_if_found(memory, args["identifier"], args["project"])
@@ -556,7 +556,7 @@ def _waiting_project(reply: Reply) -> dict[str, Any]:
 
 
 def _project_row(memory: MemorySession, name: str, ours: str, path: str) -> dict[str, Any]:
-    """Describe a project. `name` is the program's name of it, `ours` is our name."""
+    """Describe a project. `name` is Basic Memory's name of it, `ours` is our name."""
     is_default = memory.default_project == ours
     return {"name": name, "external_id": project_id(name), "path": path, "is_default": is_default}
 
@@ -588,7 +588,7 @@ def delete_project(vault: Vault, memory: MemorySession, args: Arguments) -> Repl
 
 
 def list_memory_projects(vault: Vault, memory: MemorySession, args: Arguments) -> Reply:
-    """List the projects that the program would know."""
+    """List the projects that Basic Memory would know."""
     rows = []
     for name, project in sorted(vault.projects(memory).items(), key=lambda pair: slug(pair[0])):
         row = _project_row(memory, name, project.name, str(project.root))

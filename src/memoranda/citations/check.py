@@ -219,10 +219,10 @@ class CitationCheck:
 
         A row of the cache has these keys:
 
-        then: the cited place as it was when the note was written. Git finds it slowly, and it never
-            changes, so it is kept when the rest of the row is replaced.
+        then: the cited place as it was when the note was written. Git finds it slowly. It never
+            changes, so it is computed once.
         stamp: the stamp of the file at the last check. "" if the file was missing.
-        head: the present commit at the last check, if the file was missing. Otherwise "".
+        head: the commit at the last check, if the file was missing. Otherwise "".
         state, now: the verdict of the last check.
         """
         file = root / path
@@ -235,9 +235,10 @@ class CitationCheck:
             # A commit may have renamed the missing file. So the next commit needs a new check.
             head = self._head(root)
 
-        # Has nothing changed since the last check?
+        # The value of `then` depends on the commit that the citation names, or else on the time.
         key = "\0".join((str(root), str(citation), citation.commit or moment))
         row = self._rows.get(key)
+        # If nothing has changed since the last check, its verdict is still right.
         if row is not None and row["stamp"] == stamp and row["head"] == head:
             return Verdict(State(row["state"]), row["now"])
 

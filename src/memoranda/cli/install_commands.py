@@ -698,8 +698,11 @@ def _native_memory_edits(client: Client, home: Path) -> list[Edit]:
     if "memories" not in client.hooks:
         return []
     folder = str(table.auto_memory_folder(home))
-    # The value does not show who set it: only the records of `install` do. So no value is ours.
-    is_ours = lambda value: False
+
+    def is_ours(value: Any) -> bool:
+        """Say no: the person may have set the same folder. Only our record of the edit tells."""
+        return False
+
     return [Edit("native memory", (), client.hooks["memories"], folder, is_ours)]
 
 

@@ -611,8 +611,8 @@ def group(name: str, module: str, commands: str, help: str) -> Group:
 def command(name: str, *words: str, **settings: Any) -> Callable[..., Command]:
     """Return a decorator that makes a function the command `name`. Its docstring is the help.
 
-    words: the positional arguments, such as "ID". "[REF]" may be missing, "CONTENT..." is one or
-        more.
+    words: the positional arguments, such as "ID". "[REF]" may be missing. "CONTENT..." stands for
+        one argument or more.
     settings: the other parameters of Command.
     """
     return click.command(name, cls=Command, words=words, **settings)

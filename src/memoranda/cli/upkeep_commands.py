@@ -179,7 +179,10 @@ def _has_only_own_memories(row: Mapping[str, Any]) -> bool:
 
 
 def _note_count_text(counts: Mapping[str, int]) -> str:
-    """Return the number of notes in words: `120, and 3 archived, 7 traces`."""
+    """Return the number of notes in words: `120, and 3 archived, 7 traces`.
+
+    counts: the numbers of notes under the names `total`, `archived` and `traces`.
+    """
     hidden = [f"{counts[name]} {name}" for name in ("archived", "traces") if counts[name]]
     if not hidden:
         return str(counts["total"])

@@ -504,8 +504,8 @@ def _added_behind(text: str, node: Node, addition: str) -> str:
 def _is_inline(text: str, node: Node, inner: str, is_empty: bool) -> bool:
     """Whether a new member is written on the same line as its container.
 
-    In a container with members, it is if they are on that line. In an empty container, it is if the
-    whole text is one line, unless the container is the whole text.
+    If the container has members, the new one is written on the same line if they are on it. If the
+    container is empty, the whole text must be one line, and more than the container.
 
     node: the container.
     inner: the text between the brackets of the container.

@@ -62,7 +62,7 @@ class Target(NamedTuple):
     edits: Sequence[Edit]
 
 
-# Returns the new text of a file for its old text, and updates the notes of the file in the records.
+# Returns the new text of a file for its old text, and updates the records of its edits.
 # None as a text means that there is no file.
 _Change = Callable[[str | None, dict[str, Any]], str | None]
 
@@ -103,8 +103,8 @@ def present(target: Target) -> list[Any]:
 class Installer:
     """Adds the entries of memoranda to the files of clients, and removes them again.
 
-    Each change of a file is recorded in the home. `remove` needs the record to make the file as it
-    was before. For each file, it has the notes of each edit, by the edit's label:
+    Each change of a file is recorded in the home. `remove` needs the records to make the file as it
+    was before. For each file, there is a record of each edit, by the edit's label:
         value: the value that was written last.
         hint: what else to remove with the member, so that the file is as before (`Hint`).
         created: whether we created the file.
@@ -127,13 +127,13 @@ class Installer:
         return self._change(target, partial(self._with_edits, target, replace), dry_run)
 
     def _with_edits(
-        self, target: Target, replace: bool, old: str | None, notes: dict[str, Any]
+        self, target: Target, replace: bool, old: str | None, edit_records: dict[str, Any]
     ) -> str | None:
-        """Return the text of a file with our edits, and record in `notes` how to remove them.
+        """Return the text of a file with our edits, and record how to remove them.
 
         replace: whether to replace entries that are not ours.
         old: the text of the file. None if the file does not exist.
-        notes: label -> the note of an edit of the file.
+        edit_records: label of an edit of the file -> its record.
 
         Returns None for a file that does not exist and gets no text.
         """
@@ -141,11 +141,11 @@ class Installer:
         text = old or ""
         for edit in target.edits:
             present_value = editor.find(text, edit.path, edit.name)
-            value = self._new_value(target, edit, present_value, notes, replace)
+            value = self._new_value(target, edit, present_value, edit_records, replace)
             if value is None:
                 continue
             text, hint = editor.put(text, edit.path, edit.name, value)
-            note: dict[str, Any] = {
+            edit_record: dict[str, Any] = {
                 "hint": [*hint],
                 "created": old is None,
                 "folders": _own_folder_count(target.file, self._load()),
@@ -153,22 +153,25 @@ class Installer:
             }
             if present_value is not None:
                 # The edit replaced an entry, and created nothing around it. If the entry was ours,
-                # the notes from its first writing are still right.
-                note["hint"] = [*Hint()]
-                note |= _first_note(notes.get(edit.label, {}))
+                # the record of its first writing is still right.
+                edit_record["hint"] = [*Hint()]
+                edit_record |= _first_record(edit_records.get(edit.label, {}))
             if edit.keeps_present:
-                note["beside"] = None if old is None else editor.find(old, (), "hooks")
-            notes[edit.label] = note
+                edit_record["beside"] = None if old is None else editor.find(old, (), "hooks")
+            edit_records[edit.label] = edit_record
         if not text and old is None:
             return None
         return text
 
     def _new_value(
-        self, target: Target, edit: Edit, old: Any, notes: dict[str, Any], replace: bool
+        self, target: Target, edit: Edit, old: Any, edit_records: dict[str, Any], replace: bool
     ) -> Any:
         """Return the value that an edit should write. None if the edit changes nothing.
 
+        target: the file, and the client that it belongs to.
+        edit: the edit.
         old: the present value. None if there is no value.
+        edit_records: label of an edit of the file -> its record.
         replace: whether to replace an entry that is not ours. If False, such an entry raises
             Unsure.
         """
@@ -176,7 +179,7 @@ class Installer:
             return edit.value
         if edit.keeps_present or old == edit.value:
             return None
-        is_ours = _is_ours(edit, old, notes)
+        is_ours = _is_ours(edit, old, edit_records)
         if not replace and not is_ours:
             problem = f'it has an entry "{_shown_name(edit)}" already that is not ours'
             raise Unsure(f"{problem} (--replace takes its place)")
@@ -207,8 +210,8 @@ class Installer:
 
     def wrote(self, target: Target, value: Any) -> bool:
         """Whether `value` is the value that we last wrote for the first edit."""
-        notes = self._load().get(str(target.file), {})
-        return bool(notes.get(target.edits[0].label, {}).get("value") == value)
+        edit_records = self._load().get(str(target.file), {})
+        return bool(edit_records.get(target.edits[0].label, {}).get("value") == value)
 
     def _change(
         self,
@@ -218,7 +221,7 @@ class Installer:
     ) -> FileChange:
         """Change the file. Raises Unsure, StorageError.
 
-        change: returns the new text for the old one, and updates the notes of the file.
+        change: returns the new text for the old one, and updates the records of its edits.
         dry_run: whether to compute the change without writing.
         """
         if dry_run:
@@ -226,13 +229,13 @@ class Installer:
         with self._locked():
             for _ in range(_MAX_ATTEMPTS):
                 records = self._load()
-                notes = records.setdefault(str(target.file), {})
-                file_change = self._change_file(target, change, notes)
+                edit_records = records.setdefault(str(target.file), {})
+                file_change = self._change_file(target, change, edit_records)
                 if file_change is None:
                     continue
-                # Files without a note need no record.
-                records_with_notes = {file: notes for file, notes in records.items() if notes}
-                put_derived(self._records, json.dumps(records_with_notes, indent=1).encode())
+                # Files without an edit of ours are forgotten.
+                used_records = {file: of_file for file, of_file in records.items() if of_file}
+                put_derived(self._records, json.dumps(used_records, indent=1).encode())
                 return file_change
         raise StorageError(
             str(target.file), "another program keeps changing it; close it and try again"
@@ -244,26 +247,26 @@ class Installer:
         Raises Unsure, and StorageError if the folder of the file may not be written to.
         """
         old = _text(_read(target.file))
-        notes = self._load().get(str(target.file), {})
-        new = change(old, notes)
+        edit_records = self._load().get(str(target.file), {})
+        new = change(old, edit_records)
         if new != old:
             _check_writable(target.file)
         return FileChange(old, new)
 
     def _change_file(
-        self, target: Target, change: _Change, notes: dict[str, Any]
+        self, target: Target, change: _Change, edit_records: dict[str, Any]
     ) -> FileChange | None:
         """Change the file once. Returns None if another program changed it in the meantime.
 
         Raises Unsure, StorageError.
 
-        change: returns the new text for the old one, and updates `notes`.
-        notes: label -> the note of an edit of the file.
+        change: returns the new text for the old one, and updates `edit_records`.
+        edit_records: label of an edit of the file -> its record.
         """
         file = _read(target.file)
         old = _text(file)
-        created_folders = _folders_made_for(target.file, notes)
-        new = change(old, notes)
+        created_folders = _folders_made_for(target.file, edit_records)
+        new = change(old, edit_records)
         if new == old:
             return FileChange(old, new)
         backup = self._back_up(target.client.id, file)
@@ -333,30 +336,30 @@ class Installer:
         return path
 
 
-def _first_note(note: dict[str, Any]) -> dict[str, Any]:
-    """Return the parts of an edit's note that stay when the edit is written a second time."""
-    return {key: note[key] for key in ("hint", "created", "folders") if key in note}
+def _first_record(edit_record: dict[str, Any]) -> dict[str, Any]:
+    """Return the parts of an edit's record that stay when the edit is written a second time."""
+    return {key: edit_record[key] for key in ("hint", "created", "folders") if key in edit_record}
 
 
-def _may_serve_other_hooks(editor: Editor, text: str, note: dict[str, Any]) -> bool:
+def _may_serve_other_hooks(editor: Editor, text: str, edit_record: dict[str, Any]) -> bool:
     """Whether other programs may have added hooks since we added a member for all hooks of a file.
 
     Such a member is the version of the file's form, which all hooks need.
 
     text: the text of the file.
-    note: the note of the edit that added the member. Empty if there is none.
+    edit_record: the record of the edit that added the member. Empty if there is none.
     """
-    return not note or editor.find(text, (), "hooks") != note.get("beside")
+    return not edit_record or editor.find(text, (), "hooks") != edit_record.get("beside")
 
 
 def _without_edits(
-    target: Target, replace: bool, old: str | None, notes: dict[str, Any]
+    target: Target, replace: bool, old: str | None, edit_records: dict[str, Any]
 ) -> str | None:
     """Return the text of a file without our edits. None if the file can be deleted.
 
     replace: whether to remove entries that are not ours.
     old: the text of the file. None if the file does not exist.
-    notes: label -> the note of an edit of the file. The notes of the removed edits are deleted.
+    edit_records: label of an edit -> its record. The records of the removed edits are deleted.
 
     Raises Unsure.
     """
@@ -367,15 +370,15 @@ def _without_edits(
     has_created_file = False
     # In reverse order, each edit is removed from the text that it made.
     for edit in reversed(target.edits):
-        note = notes.pop(edit.label, {})
-        has_created_file = has_created_file or bool(note.get("created"))
+        edit_record = edit_records.pop(edit.label, {})
+        has_created_file = has_created_file or bool(edit_record.get("created"))
         present_value = editor.find(text, edit.path, edit.name)
         if present_value is None:
             continue
-        if edit.keeps_present and _may_serve_other_hooks(editor, text, note):
+        if edit.keeps_present and _may_serve_other_hooks(editor, text, edit_record):
             continue
-        _check_removable(target, edit, present_value, note, replace)
-        hint = Hint(*note["hint"]) if note else None
+        _check_removable(target, edit, present_value, edit_record, replace)
+        hint = Hint(*edit_record["hint"]) if edit_record else None
         text = editor.drop(text, edit.path, edit.name, hint)
     if has_created_file and not text.strip("\ufeff \t\r\n"):
         return None
@@ -396,12 +399,12 @@ def _parents(file: Path) -> list[Path]:
     return [*Path(os.path.realpath(file)).parents]
 
 
-def _folders_made_for(file: Path, notes: dict[str, Any]) -> list[Path]:
-    """Return the folders above `file` that we created for it, according to its notes."""
+def _folders_made_for(file: Path, edit_records: dict[str, Any]) -> list[Path]:
+    """Return the folders above `file` that we created for it, by the records of its edits."""
     count = 0
-    for note in notes.values():
-        # An earlier version only noted whether one folder was created, under the key `folder`.
-        count = max(count, note.get("folders", int(note.get("folder", False))))
+    for edit_record in edit_records.values():
+        # An earlier version only recorded whether one folder was created, under the key `folder`.
+        count = max(count, edit_record.get("folders", int(edit_record.get("folder", False))))
     return _parents(file)[:count]
 
 
@@ -410,11 +413,11 @@ def _own_folder_count(file: Path, records: dict[str, Any]) -> int:
 
     When the last of these files is removed, the folders are removed, too.
 
-    records: the notes of all files.
+    records: path of a file -> the records of its edits.
     """
     created: set[Path] = set()
-    for name, notes in records.items():
-        created.update(_folders_made_for(Path(name), notes))
+    for name, edit_records in records.items():
+        created.update(_folders_made_for(Path(name), edit_records))
     count = 0
     for folder in _parents(file):
         if folder.exists() and folder not in created:
@@ -431,29 +434,29 @@ def _shown_name(edit: Edit) -> str:
 
 
 def _check_removable(
-    target: Target, edit: Edit, value: Any, note: dict[str, Any], replace: bool
+    target: Target, edit: Edit, value: Any, edit_record: dict[str, Any], replace: bool
 ) -> None:
     """Raise Unsure for an entry that is not ours, or that also has hooks of other programs.
 
-    note: the record of the edit. Empty if there is no record.
+    edit_record: the record of the edit. Empty if there is no record.
     replace: whether an entry that is not ours may be removed.
     """
-    if not replace and not _is_ours(edit, value, {edit.label: note}):
+    if not replace and not _is_ours(edit, value, {edit.label: edit_record}):
         name = _shown_name(edit)
         raise Unsure(f'its entry "{name}" is not ours (--replace takes it out nevertheless)')
     if table.shares_hooks(value, target.client.id):
         raise Unsure(f"our hook for {edit.label} stands in one group with another")
 
 
-def _is_ours(edit: Edit, value: Any, notes: dict[str, Any]) -> bool:
+def _is_ours(edit: Edit, value: Any, edit_records: dict[str, Any]) -> bool:
     """Whether we wrote a value of a client's file.
 
-    The value itself shows it, or the notes of the file.
+    The value itself shows it, or the record of the edit that wrote it.
 
     edit: the edit that would write such a value.
-    notes: what the records of `install` say about the file.
+    edit_records: label of an edit of the file -> its record.
     """
-    return edit.is_ours(value) or notes.get(edit.label, {}).get("value") == value
+    return edit.is_ours(value) or edit_records.get(edit.label, {}).get("value") == value
 
 
 def _read(file: Path) -> File | None:

@@ -326,7 +326,7 @@ class Embedding:
     def _collect(self, vectors: Vectors, thorough: bool) -> None:
         """Remove the vectors of texts that no note has any more.
 
-        thorough: whether to do so even if only few vectors are affected.
+        thorough: whether to remove even a few vectors. Otherwise few are left for later.
 
         All indexes of the home share the vectors. Only a process with the home's own index removes
         vectors. A process with further projects does not.

@@ -95,8 +95,8 @@ class Engine:
     watch: whether the operating system reports changes on disk.
     only: names of projects in lower case. If it is not empty, no other projects exist in this
         process.
-    serving: whether large projects are compared with the disk in the background instead of during a
-        call. A server does so.
+    serving: whether large projects are compared with the disk in the background, as in a server,
+        instead of during a call.
 
     Raises ProjectRefused if `extra` is given for a home whose notes are in PostgreSQL.
     """
@@ -413,7 +413,7 @@ class Engine:
     def fresh(self, progress: Progress | None = None, *, whole: bool = False) -> Result:
         """Make the index show every change that is on disk now, and return the changes.
 
-        Within one verb, only the first call does so.
+        Within one verb, only the first call looks at the disk.
 
         progress: called to report how far the comparison with the disk has got. None reports
             nothing.
@@ -463,8 +463,8 @@ class Engine:
     def _may_use_index_as_it_is(self) -> bool:
         """Whether a call may be answered from the index without a look at the disk.
 
-        Only a process that does not follow the disk may do so, and only to read. The index must
-        not be empty, and must not show expired entries.
+        This is only for reading, and only in a process that does not follow the disk. The index
+        must not be empty, and must not show expired entries.
         """
         if self.follows_disk or self.is_writing:
             return False
@@ -484,7 +484,7 @@ class Engine:
         return True
 
     def _start_catching_up(self) -> None:
-        """Let a thread compare the late projects with the disk, unless one does so already."""
+        """Start a thread that compares the late projects with the disk, unless one is running."""
         if self._catching_up is not None and self._catching_up.is_alive():
             return
         self._catching_up = threading.Thread(

@@ -521,8 +521,8 @@ class NoteEntries(Entries):
     def peek(self, namespace: str, key: str) -> tuple[Entry, bool] | None:
         """Return the entry and whether it is locked, without counting a read or removing anything.
 
-        A locked entry is one that the owner forbids to change. None means that no such entry
-        exists, or that it has expired.
+        The owner forbids to change a locked entry. None means that no such entry exists, or that it
+        has expired.
         """
         claim = self._first_claim(namespace, key)
         if claim is None or self._is_over(claim.entry):

@@ -75,7 +75,7 @@ class ReadAhead(NamedTuple):
 
 
 class NoteReader(Protocol):
-    """Reads notes from disk for the index. The engine does so."""
+    """Reads notes from disk for the index. `Engine` is the one implementation."""
 
     def load(
         self, source: Source, path: str, ahead: ReadAhead | None = None
@@ -283,7 +283,7 @@ class Freshness:
 
     @property
     def has_this_index(self) -> bool:
-        """Whether the index is the one that was last brought up to date. It is pinned."""
+        """Whether the pinned index is the one that was last brought up to date."""
         self._index.pin()
         return not self._is_index_replaced()
 
@@ -787,7 +787,7 @@ class Freshness:
         # If a folder cannot be read, nobody knows which of its notes were removed.
         if listing.unreadable:
             return
-        for part in notes.not_among(name, folder, known_paths, subfolders, _LISTED_FILES):
+        for part in notes.missing_on_disk(name, folder, known_paths, subfolders, _LISTED_FILES):
             sweep.removed.update(part)
             yield
 
@@ -1342,7 +1342,7 @@ def _identity(path: str | Path) -> _Identity:
     """Return the device and the inode of the folder or file at a path. None if nothing is at the
     path.
 
-    They show whether another folder or file has taken the place of the former one.
+    If the result differs from an earlier one, another folder or file is at the path now.
     """
     try:
         status = os.stat(path)

@@ -413,7 +413,10 @@ class NoteEdits:
                 raise NoEntity(name)
 
     def drop_relations(self, relations: Sequence[GraphRelation]) -> None:
-        """Remove relations from all notes whose names this call may touch. Raises AmbiguousEntity."""
+        """Remove relations from the notes that this call may change.
+
+        Raises AmbiguousEntity if two entities have the name of such a note.
+        """
         triples = {relation.triple for relation in relations}
         for name, rows in self._rows.items():
             self._check_one_entity(name)

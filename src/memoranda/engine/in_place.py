@@ -96,7 +96,7 @@ class InPlaceChange:
         # Nobody wrote the counts of reads, so no limit applies to them.
         if verb != FOLD:
             planned.check = lambda: self._check_limits(step)
-        planned.show = self._note
+        planned.show = self._remember
         session.engine.make(planned)
 
     def _check_limits(self, step: Step) -> None:
@@ -116,7 +116,7 @@ class InPlaceChange:
             [step_on_text], engine.settings, self.session.agent, engine.day_use, engine.clock()
         )
 
-    def _note(self, change: Change) -> None:
+    def _remember(self, change: Change) -> None:
         """Remember the change, once it is in its file."""
         self.recorded = change
         self.session.engine.commits += 1

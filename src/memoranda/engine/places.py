@@ -451,9 +451,9 @@ class PlaceVerbs(ReadVerbs, WritingSession):
         return candidate
 
     def permalink_holder(self, project: str, path: str, permalink: str) -> NoteInfo | None:
-        """Return another note with this permalink that the caller sees. None if no other note has it.
+        """Return a note with this permalink that the caller sees. None if no note has it.
 
-        path: the path of the note that does not count.
+        path: the path of the caller's own note, which is passed over.
         """
         for note in self.index.notes.with_permalink(project, permalink):
             if note.path != path and self.sees(note.scope):

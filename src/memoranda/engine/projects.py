@@ -437,7 +437,7 @@ def _real(path: str | Path) -> Path:
 def _is_hidden_below(path: Path, folder: Path | None) -> bool:
     """Whether a path is inside a folder, and a part of it below that folder begins with a dot.
 
-    folder: the folder. None means that there is none, so the path is not hidden below it.
+    folder: the folder. If it is None, the result is False.
     """
     if folder is None or folder not in path.parents:
         return False

@@ -527,7 +527,7 @@ class ReadVerbs(ProjectList):
             hits.cut(max_tokens * CHARACTERS_PER_TOKEN)
         # Hits without scores are a plain list, which does not count as use.
         if is_use and any(hit.score for hit in hits):
-            self.note_use(hit.note for hit in hits if hit.passage)
+            self.record_use(hit.note for hit in hits if hit.passage)
         return hits
 
     def _page_of_hits(self, query: Query, limit: int, offset: int, *, explain: bool) -> Hits:
@@ -676,7 +676,7 @@ class ReadVerbs(ProjectList):
         """
         return suspicion(self, info).replace("suspicious:", f"{CLAIM}:", 1)
 
-    def note_use(self, infos: Iterable[NoteInfo]) -> None:
+    def record_use(self, infos: Iterable[NoteInfo]) -> None:
         """Record that the caller was shown the text of these notes (contract 001, 18.3).
 
         Memories among them count as used, but not as read.
@@ -687,7 +687,7 @@ class ReadVerbs(ProjectList):
         if self.only_reads:
             return
         memories = [info.id for info in infos_shown if info.project in MEMORY_PROJECTS]
-        self.engine.reads.note_use(memories, self.clock())
+        self.engine.reads.record_use(memories, self.clock())
 
     def _nearness(self) -> Nearness | None:
         """Return the function that says how near notes are to a query in meaning.
@@ -725,7 +725,7 @@ class ReadVerbs(ProjectList):
         )
         self.engine.count_pending_reads(hit.note for hit in result.best)
         if use:
-            self.note_use(hit.note for hit in result.best)
+            self.record_use(hit.note for hit in result.best)
         return result
 
     @verb
@@ -763,7 +763,7 @@ class ReadVerbs(ProjectList):
             hits = with_surroundings(self, hits, room, filters.projects)
         # Several passages may be of one note.
         notes_by_id = {hit.note.id: hit.note for hit in hits}
-        self.note_use(notes_by_id.values())
+        self.record_use(notes_by_id.values())
         notes = self._with_authors(told_notes(hits, self.settings.zone, led_rows))
         text = evidence_text(notes)
         # The remarks on authors take room, too.

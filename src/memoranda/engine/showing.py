@@ -73,10 +73,11 @@ class PreparedNotes:
     def prepare(self, steps: Sequence[Step]) -> None:
         """Read the notes that these steps write or move, mark them, and compute their rows.
 
-        Sets `Step.written_ns` of those that write, because a note tells when its file was written.
+        A note has the time when its file was written. So this sets `Step.written_ns` of the steps
+        that write.
 
-        A note at which this fails is left out. It is read after the change, where such errors are
-        reported.
+        A note that cannot be read is left out. It is read again after the change, where the error
+        is reported.
         """
         written_ns = time.time_ns() - len(steps) * _BETWEEN_FILES
         for step in steps:
@@ -249,7 +250,10 @@ class Shown:
         return notes
 
     def bring_into_index(self) -> None:
-        """Update the index. Afterwards, each written note has its permalink."""
+        """Put the written notes into the index, and take the removed ones out.
+
+        The index gives each written note its permalink.
+        """
         index = self._engine.index
         written_notes: list[tuple[Note, Stamp]] = []
         for place in self.removed:

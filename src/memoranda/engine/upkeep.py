@@ -567,8 +567,8 @@ class Upkeep:
     def _names_that_lead_on(self, survivor: NoteInfo, other: NoteInfo) -> dict[str, Any]:
         """Return the header keys that make links to the name of `other` lead to the survivor.
 
-        The result is empty if no note links to `other`, or if the survivor has these names already.
-        It is empty for memories, too.
+        The result is empty if no note links to `other`, if the survivor has these names already,
+        and for memories.
         """
         if survivor.project in MEMORY_PROJECTS or not self.memory.incoming(other, limit=1):
             return {}
@@ -809,8 +809,8 @@ def _ids_of_both(survivor: NoteInfo, merged_note: NoteInfo, key: str) -> list[st
 def _first_valid(info: NoteInfo) -> str:
     """Return when a memory begins to be valid: a day or a time, as its header has it.
 
-    It is `valid_from`. A memory without this key is valid since its date or, without a date, since
-    it was created.
+    The key `valid_from` has it. Without that key, a memory is valid since its date or, without a
+    date, since it was created.
     """
     return str(info.header.get("valid_from") or info.date or info.created)
 

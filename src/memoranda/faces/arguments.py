@@ -65,8 +65,8 @@ class Contract:
       Without a template for `unknown`, `enum` or `unicode`, that error is never raised.
     - `coerce`: which values may be sent as text. `json`: all types, and lists also as `a, b`.
       `containers`: lists and objects as JSON. `digits`: integers. Empty: none.
-    - `null`: `absent` treats null as a missing argument. `optional` does so only for optional
-      arguments.
+    - `null`: `absent` treats null as a missing argument. `optional` treats only optional
+      arguments in this way.
     - `blank`: how "" is treated. Models send it for an optional argument that they mean to leave
       out
       (docs/contracts/amendments.md, 5).

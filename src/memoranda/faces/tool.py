@@ -22,7 +22,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any, cast
 
 from memoranda.clock import Clock, now, stamp
-from memoranda.engine.telling.served import note_call
+from memoranda.engine.telling.served import record_call
 from memoranda.errors import AgentPaused, ConfigError, InvalidInput, MemorandaError
 from memoranda.faces.arguments import Also, Arguments, check
 from memoranda.faces.reply import Reply, error_reply, plain_error_reply, refused
@@ -516,7 +516,7 @@ class Registry:
         if reply.is_error:
             return self._with_usable_advice(reply)
         if isinstance(arguments, dict):
-            note_call(caller, tool.name, arguments)
+            record_call(caller, tool.name, arguments)
         return reply
 
 

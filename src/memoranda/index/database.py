@@ -214,8 +214,8 @@ class Database:
     def pin(self) -> None:
         """Open the index and use this file until `unpin`, even if another process replaces it.
 
-        If a stand-in was used long enough, the file is tried again. Only this method does so,
-        because notes have other rows in the file.
+        If a stand-in was used long enough, the file is tried again. This must happen before a call
+        has read anything, because notes have other rows in the file.
         """
         is_busy = self._is_pinned or (
             self._connection is not None and self._connection.in_transaction

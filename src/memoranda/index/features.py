@@ -192,7 +192,7 @@ def turns_or_passages(text: str) -> list[tuple[int, int]]:
 def _are_turns(text: str, starts: Sequence[int]) -> bool:
     """Whether a text is a conversation, as `turns_or_passages` defines it.
 
-    starts: where its turns begin, if it is one. A name and a colon follow there.
+    starts: the positions at which turns would begin. A name and a colon follow at each.
     """
     if len(starts) < _MIN_TURNS:
         return False

@@ -390,8 +390,8 @@ class ValidSpan(NamedTuple):
     """The time when a note is valid, as columns of table `note`.
 
     begins, ends: in microseconds since 1970. `ends` is None for a note without an end.
-    limited: 1 if the note has not been valid all the time since it was written, else None. An index
-        of the database has only the notes with 1, so that they are found among very many.
+    limited: None if the note has been valid ever since it was written, as most notes. Otherwise 1.
+        The few notes with 1 have a database index of their own, in which they are found fast.
     """
 
     begins: int

@@ -268,37 +268,46 @@ class NoteQueries(Queries):
         sql = f"select distinct folder from tally where project = {_PROJECT} and folder <> ''"
         return [folder for (folder,) in self._db.execute(sql, (project,))]
 
-    def not_among(
+    def missing_on_disk(
         self, project: str, folder: str, notes: Collection[str], folders: Collection[str], size: int
     ) -> Iterator[dict[str, bytes]]:
-        """Yield the notes of a folder in the index that are no longer on disk.
+        """Yield the notes of a folder in the index that are no longer on disk, in parts.
 
-        notes: the paths of the notes that are directly in the folder on disk.
+        A folder in it that still exists is not searched.
+
+        notes: the paths of those notes directly in the folder that are in the index and on disk.
         folders: the paths of the folders that are directly in it on disk.
-        size: how many notes to look at for each result.
+        size: how many rows of the index to read for each part.
 
-        Each result maps paths to `PACKED` stamps. Notes below `folders` are never among them.
+        Each part maps paths to `PACKED` stamps.
         """
         prefix = f"{folder}/" if folder else ""
-        known_folders = self._folders(project, prefix, depth=1, viewer=None)
+        indexed_folders = self._folders(project, prefix, depth=1, viewer=None)
 
-        # The notes of the folders that are gone.
-        folders_gone = sorted(known_folders.keys() - set(folders))
+        # All notes of the folders that are gone.
+        folders_gone = sorted(indexed_folders.keys() - set(folders))
         ranges = [(f"{path}/", path + _AFTER_SLASH) for path in folders_gone]
-        # If as many notes are directly in the folder as before, none of them is looked for.
-        number_directly_in_it = self.number_in(project, folder) - sum(known_folders.values())
-        if number_directly_in_it != len(notes):
-            ranges += _between(prefix, known_folders, depth=1)
+        # The notes directly in the folder. If the index has no more than `notes`, none is missing.
+        indexed_here = self.number_in(project, folder) - sum(indexed_folders.values())
+        if indexed_here != len(notes):
+            ranges += _between(prefix, indexed_folders, depth=1)
+        for start, stop in ranges:
+            for rows in self._stamp_rows(project, start, stop, size):
+                yield {path: PACKED.pack(*stamp) for path, *stamp in rows if path not in notes}
+
+    def _stamp_rows(
+        self, project: str, start: str, stop: str, size: int
+    ) -> Iterator[list[tuple[Any, ...]]]:
+        """Yield the paths and stamps of the notes between two paths, `size` rows at a time."""
         sql = (
             f"select {_STAMP_COLUMNS} from note"
             f" where project = {_PROJECT} and path > ? and path < ?"
             " order by path limit ?"
         )
-        for start, stop in ranges:
-            while rows := self._db.execute(sql, (project, start, stop, size)).fetchall():
-                yield {path: PACKED.pack(*stamp) for path, *stamp in rows if path not in notes}
-                # Go on behind the last path of this part.
-                start = rows[-1][0]
+        last_path = start
+        while rows := self._db.execute(sql, (project, last_path, stop, size)).fetchall():
+            yield rows
+            last_path = rows[-1][0]
 
     def _select(self, sql: str, values: Sequence[object] = ()) -> list[NoteInfo]:
         """Return the notes whose rows a statement selects, in its order."""
@@ -595,10 +604,13 @@ class NoteQueries(Queries):
 
     def stamp(self, project: str, path: str) -> Stamp | None:
         """Return the stored stamp of a note or an expired entry. None if neither is at the path."""
-        numbers = "size, mtime_ns, inode, ctime_ns"
-        stamp_query = f"select {numbers} from note where project = {_PROJECT} and path = ?"
-        expired = f"select {numbers} from expired where ? = 'kv' and path = ?"
-        row = self._db.execute(f"{stamp_query} union all {expired}", (project, path) * 2).fetchone()
+        columns = "size, mtime_ns, inode, ctime_ns"
+        sql = f"select {columns} from note where project = {_PROJECT} and path = ?"
+        row = self._db.execute(sql, (project, path)).fetchone()
+        # Expired entries have left the table of notes.
+        if row is None and project == KV_PROJECT:
+            sql = f"select {columns} from expired where path = ?"
+            row = self._db.execute(sql, (path,)).fetchone()
         if row is None:
             return None
         return Stamp(*row)

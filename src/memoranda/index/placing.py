@@ -89,10 +89,11 @@ def lacks_stems(db: sqlite3.Connection, note: int) -> bool:
     return db.execute(sql, (note,)).fetchone() is not None
 
 
-def note_stems(db: sqlite3.Connection, note: int, *, are_there: bool) -> None:
-    """Record whether the stems of a note without passages in the index are there.
+def record_stems(db: sqlite3.Connection, note: int, *, are_there: bool) -> None:
+    """Record whether the index has the stems of a note without passages.
 
     note: the row of the note.
+    are_there: whether it has them.
     """
     values = (note, note * FIRST_PASSAGE, not are_there)
     db.execute("insert or replace into unplaced (note, next, lacks_stems) values (?, ?, ?)", values)

@@ -178,12 +178,13 @@ def heading_of(note: NoteInfo, day: str, marks: Iterable[Mark] = ()) -> NoteHead
 def told_notes(
     hits: Sequence[Hit], zone: tzinfo | None = None, last: Container[int] = ()
 ) -> list[ToldNote]:
-    """Return the notes of hits with their passages.
+    """Return the notes of hits with their passages, for `evidence_lines`.
 
-    Notes that share a line follow each other, in the order of their time.
+    Notes that are told of in one line, a group, follow each other in the order of their creation.
+    The groups are in the order of their first hit.
 
     zone: the time zone of the days. None means the system's.
-    last: the rows of notes to put after the other notes of their group.
+    last: the rows of notes to put at the end of their group.
     """
     hits_by_row: dict[int, list[Hit]] = {}
     for hit in hits:

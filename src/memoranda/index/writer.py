@@ -959,7 +959,7 @@ def place(db: sqlite3.Connection, row: int) -> bool:
     old = _read(db, project, path)
     assert old is not None
     insert(db, _STEMS, [{"rowid": row, **_words(name, old)[_STEMS]}])
-    placing.note_stems(db, row, are_there=True)
+    placing.record_stems(db, row, are_there=True)
     return True
 
 
@@ -978,7 +978,7 @@ def withdraw(db: sqlite3.Connection, project: str, path: str) -> bool:
     if placing.lacks_stems(db, old.row):
         return False
     take_words_out(db, _STEMS, old.row, _words(project, old)[_STEMS])
-    placing.note_stems(db, old.row, are_there=False)
+    placing.record_stems(db, old.row, are_there=False)
     return True
 
 

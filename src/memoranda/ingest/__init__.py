@@ -260,7 +260,7 @@ def _plan_changed(changed: deque[_ChangedFile], ingested_texts: IngestedTexts) -
     Two files may have swapped their texts. So a file whose new text another memory has waits until
     that memory gets another text. Without that, the file is left out.
 
-    changed: the changed files. It is empty afterwards.
+    changed: the changed files. They are removed from it.
     ingested_texts: which memory has which text.
     """
     # By the hash of a text: the files that wait until no memory has this text.

@@ -557,7 +557,7 @@ class Scheduler:
         ]
 
     def _sync(self) -> int:
-        """Bring the index up to date with the files, and note when somebody changed them."""
+        """Bring the index up to date with the files, and record when somebody changed them."""
         total = self.memory.sync().total
         if total:
             self._edited = self.memory.clock()

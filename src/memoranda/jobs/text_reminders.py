@@ -111,7 +111,7 @@ class _Plan:
     def action(self, memory: MemoryState, time: TextTime) -> Action | None:
         """Plan a reminder for a time that a memory names. Returns None if none is needed.
 
-        If the time is ambiguous or past, it is noted as skipped, unless it got a reminder earlier.
+        If the time is ambiguous or past, it is recorded as skipped, unless it got a reminder earlier.
         """
         is_to_plan = time.doubt == self._doubt
         # A plan of doubtful times looks at the sure ones, too: a doubtful time for the same thing

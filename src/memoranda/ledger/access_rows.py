@@ -109,7 +109,7 @@ class AccessRows:
     def take_over(self, connection: Connection, data: bytes) -> None:
         """Add the rows that a file of an earlier version holds. Rows that exist already stay.
 
-        Raises ValueError for a file that is not one.
+        Raises ValueError for a file of another form.
         """
         sql = "insert or ignore into access (section, key, value) values (?, ?, ?)"
         rows = _rows_of(parse_access(data))

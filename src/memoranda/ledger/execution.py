@@ -310,18 +310,27 @@ class Execution:
             raise self._conflict(step, folder, place.name) from None
         # Somebody may have saved between the check and the exchange
         if not self._is_old(step, temp):
-            try:
-                self._give_back(step, temp, place)
-            except FileNotFoundError:
-                # Somebody took the file away. If they do not save another one, this one returns.
-                with suppress(FileExistsError):
-                    put_new(temp, place)
-            except FileExistsError:
-                # Somebody saved once more while no file was there. Theirs stays.
-                pass
+            self._restore_saved_file(step, temp, place)
             raise self._conflict(step, folder, place.name)
         self._steps_with_temp.append(step)
         self._reversals.append((_Reversal.EXCHANGE, step))
+
+    def _restore_saved_file(self, step: Step, temp: Entry, place: Entry) -> None:
+        """Put a file that was saved just before the exchange back, unless a newer one is there.
+
+        temp: the saved file, which came out in the exchange.
+        place: the place of the note.
+        """
+        try:
+            self._give_back(step, temp, place)
+        except FileNotFoundError:
+            # The new file of this change was removed from the place, so there is nothing to
+            # exchange. The saved file goes there, unless somebody saves another one first.
+            with suppress(FileExistsError):
+                put_new(temp, place)
+        except FileExistsError:
+            # Somebody saved once more while no file was at the place. Their file stays.
+            pass
 
     def _update_stamp(self, step: Step, place: Entry) -> None:
         """Set `step.stamp` to the stamp of the file that was just put at its place.
@@ -509,7 +518,7 @@ class Execution:
     def _take_back(self, reversal: _Reversal, step: Step) -> None:
         """Take one step back.
 
-        reversal: the way to do so, which depends on what the step did.
+        reversal: how to take it back, which depends on what the step did.
         """
         folder, name = self._at(step)
         place = Entry(folder.fd, name)

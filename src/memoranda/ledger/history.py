@@ -369,7 +369,7 @@ class History:
     def numbers_in_place(self, is_meant: Callable[[str], bool]) -> list[int]:
         """Return the numbers of changes that edited files of other programs in place.
 
-        is_meant: whether the file with this absolute path is one of them.
+        is_meant: says for the absolute path of a file whether its changes are meant.
         """
         file_rows = self.database.rows("select distinct file from step where file <> ''")
         sql = "select distinct change from step where file = ? and file <> ''"

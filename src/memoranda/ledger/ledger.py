@@ -178,7 +178,7 @@ class Ledger:
         """The files that were written and are not synced yet."""
         from memoranda.ledger.file_sync import FileSync
 
-        return FileSync(self._note_synced, self.refused_files.note)
+        return FileSync(self._forget_synced, self.refused_files.record)
 
     def _open_reads(self) -> Reads:
         return Reads(self.database, self._clock)
@@ -745,14 +745,15 @@ class Ledger:
 
         return ThreadPoolExecutor(PARALLEL_WRITES, thread_name_prefix="sync")
 
-    def _note_synced(self, numbers: Sequence[int]) -> None:
-        """Delete the rows that are needed to carry out these changes again after a crash.
+    def _forget_synced(self, numbers: Sequence[int]) -> None:
+        """Delete the rows by which changes are carried out again after a crash.
 
-        Their files are safe on disk now. Changes that were set aside keep their rows.
+        The files of the changes are safe on disk now. Changes that were set aside keep their rows.
 
-        A text that another program has overwritten since is kept in the history. An editor may save
-        a file right after a change, so that nobody has read the text of the change yet. Then these
-        rows are the last place that has it.
+        The rows also have the texts that the changes wrote. If an editor has saved over such a text
+        before anybody read it, no other place has it. Then the history keeps it.
+
+        numbers: the numbers of the changes.
         """
         rows = [(number,) for number in numbers]
         overwritten_texts = [
@@ -956,11 +957,11 @@ class Ledger:
 
         try:
             sync_places(places_of(self._pending_steps(numbers)))
-            self._note_synced(numbers)
+            self._forget_synced(numbers)
         except (OSError, StorageError) as error:
-            self.refused_files.note(numbers, str(error))
+            self.refused_files.record(numbers, str(error))
             return
-        self.refused_files.note_written()
+        self.refused_files.record_written()
 
     def _finish(self, number: int, *, lost_power: bool) -> None:
         """Carry out those steps of one recorded change that are not done yet.
@@ -1052,7 +1053,7 @@ class Ledger:
         with self.database.transaction() as connection:
             connection.execute("delete from waiting where change = ?", (number,))
         sync_places(places_of(self._pending_steps([number])))
-        self._note_synced([number])
+        self._forget_synced([number])
 
     # --- forgetting
 
@@ -1232,7 +1233,7 @@ def _keeps_old(step: Step) -> bool:
 def _is_in_ledger(step: Step) -> bool:
     """Whether the ledger holds the step's new text until the file is synced.
 
-    A large text stays out, and so does a text that may leave no trace (`Step.is_passing`).
+    It does not hold large texts, and texts that must leave no trace (`Step.is_passing`).
     """
     from memoranda.ledger.history import LARGE
 

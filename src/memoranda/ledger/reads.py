@@ -86,7 +86,7 @@ class Reads:
         """
         self._add([(key, ReadRow(times, int(self._clock().timestamp())))])
 
-    def note_use(self, keys: Iterable[str], moment: datetime) -> None:
+    def record_use(self, keys: Iterable[str], moment: datetime) -> None:
         """Record that the notes with these keys were used at `moment`."""
         second = int(moment.timestamp())
         self._add([(key, ReadRow(used_at=second)) for key in keys])
@@ -258,7 +258,10 @@ class Reads:
         connection.execute(_CLEAR)
 
     def add_back(self, folded: Mapping[str, ReadRow]) -> None:
-        """Count subtracted reads again: the change that added them to headers was not made."""
+        """Count reads again that were subtracted for a change of headers which was not made.
+
+        folded: the reads, as they were subtracted.
+        """
         self._add(folded.items())
 
     def forget(self, keys: Iterable[str]) -> None:

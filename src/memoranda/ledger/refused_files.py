@@ -46,7 +46,7 @@ class RefusedFiles:
         # The error of the system, such as `[Errno 5] Input/output error`
         self._reason = ""
 
-    def note(self, numbers: Sequence[int], reason: str) -> None:
+    def record(self, numbers: Sequence[int], reason: str) -> None:
         """Record that the disk refused the files of these changes.
 
         reason: the error of the system in words.
@@ -61,7 +61,7 @@ class RefusedFiles:
         with suppress(StorageError), self._database.transaction(durable=False) as connection:
             connection.executemany(sql, rows)
 
-    def note_written(self) -> None:
+    def record_written(self) -> None:
         """Record that all files that were refused are on the disk now."""
         self.pause = 0.0
         self._has_new = False

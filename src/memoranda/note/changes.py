@@ -156,8 +156,8 @@ def changes(text: str) -> list[Claim]:
 def item_changes(title: str, observations: Iterable[Observation]) -> Iterator[Claim]:
     """Yield the claims that observations make by their category.
 
-    `- [city] Porto` in the note "Anna" says where Anna lives, and so does `- [place] moved to Porto`.
-    If there is `- [city] Lisbon` beside Porto, Anna may live in both, so neither ends anything.
+    `- [city] Porto` and `- [place] moved to Porto` in the note "Anna" both say where Anna lives. If
+    the note also has `- [city] Lisbon`, Anna may live in both cities, so neither claim ends another.
 
     title: the title of the note.
     """

@@ -642,9 +642,9 @@ def _is_hedged(text: str) -> bool:
 
 
 def _counted_claim(text: str) -> Claim | None:
-    """Return the claim of a number: "The team has 12 engineers", "Anna is 34 years old".
+    """Return the claim of a number in a text. None for a text that claims no number.
 
-    "X has an SLA of 8 hours" is one, too. None for any other text.
+    Examples: "The team has 12 engineers", "Anna is 34 years old", "X has an SLA of 8 hours".
     """
     # "Anna is 34 years old"
     match = _AGE.fullmatch(text)
@@ -964,7 +964,8 @@ def _has_one_value(subject: str) -> bool:
 def _is_name(value: str, kind: str) -> bool:
     """Whether the object of a verb names one thing: "level 3", "docs.example.org", not "fast".
 
-    A value of another kind, such as a number, does so, too.
+    kind: the kind of the value (`_kind_of`). A value of another kind than `name`, such as a number,
+        always names one thing.
     """
     if kind != "name" or _NAMED.match(value) or has_han(value):
         return True

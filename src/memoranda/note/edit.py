@@ -201,7 +201,7 @@ class ReplaceSection(_SectionEdit):
 
         Raises SectionError if no heading matches, or several.
         """
-        newline, new_text = breaks(text, self.text)
+        newline, new_text = line_break_and_adapted(text, self.text)
         sections = _Sections(text)
         heading = sections.find(self.section)
         if heading is None:
@@ -277,7 +277,7 @@ class AddItem(_SectionEdit):
 
     def apply(self, text: str) -> Edited:
         """Add the item. A section that the file lacks is added with it at the end."""
-        newline, new_text = breaks(text, self.text)
+        newline, new_text = line_break_and_adapted(text, self.text)
         sections = _Sections(text)
         heading = sections.find(self.section)
         if heading is None:
@@ -456,7 +456,7 @@ def _inserted(text: str, offset: int, new_text: str, needs_break: bool = False) 
     offset: where to put it: the start of a line, or the end of the text.
     needs_break: whether to end it with a line break even if `text` ends without one.
     """
-    newline, new_text = breaks(text, new_text)
+    newline, new_text = line_break_and_adapted(text, new_text)
     before = text[:offset]
     # Nothing, or only a BOM, is before the first line.
     is_line_start = before in ("", "\ufeff") or before.endswith("\n")
@@ -526,7 +526,7 @@ def with_breaks_of(text: str, offset: int, new_text: str) -> str:
     return _with_breaks(new_text, line_break_at(text, offset))
 
 
-def breaks(text: str, new_text: str) -> tuple[str, str]:
+def line_break_and_adapted(text: str, new_text: str) -> tuple[str, str]:
     """Return (line break of `text`, `new_text` with such line breaks).
 
     The line break is CRLF if all line breaks of `text` are. Otherwise it is LF, and `new_text`

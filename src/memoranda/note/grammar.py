@@ -265,11 +265,14 @@ def relation_key(kind: str, target: str, project: str | None, part_after_name: s
     kind: the type of the relation.
     target: the name of the note that the link leads to.
     project: the project that the link names, or None.
-    part_after_name: the part of the link from its `#`, or "".
+    part_after_name: the part of the link from its `#` on, with the blanks before it: `#Tips`,
+        `# tips`, ` #3`. "" if the link has no `#`.
     """
-    # A heading follows its `#` directly. With a blank before or behind the `#`, all may be a name.
-    may_be_name = part_after_name[:1].isspace() or part_after_name[1:2].isspace()
-    if may_be_name:
+    # The `#` of a heading has no blank on either side. With a blank, the `#` may belong to the name
+    # of the note, as in `Volume #3`.
+    begins_with_blank = part_after_name[:1].isspace()
+    has_blank_after_sign = part_after_name[1:2].isspace()
+    if begins_with_blank or has_blank_after_sign:
         return kind, target, project, part_after_name
     return kind, target, project, ""
 
@@ -926,10 +929,10 @@ class _Lines:
         return True
 
     def _read_observation_item(self, text: str, masked: str, number: int) -> None:
-        """Keep the observation of an item, if the item is one.
+        """Keep the observation of a list item, if the item is an observation.
 
-        An item with a category is one, such as `[idea] Sell tea`, and an item with a tag, such as
-        `Sell tea #shop`. In project `graph`, every item of the section `Observations` is one.
+        Items with a category or a tag are observations: `[idea] Sell tea`, `Sell tea #shop`. In
+        project `graph`, every item of the section `Observations` is an observation.
 
         text: the first line of the item.
         masked: the line with its code spans replaced by NUL, so that a `#` in code is not a tag.

@@ -66,7 +66,7 @@ def _is_link(line: str, link: WrittenLink) -> bool:
 def relation_type(key: str, default: str) -> str:
     """Return the type of the relation that a link under a header key makes.
 
-    It is the key, or `default` if the key is not one word.
+    The type is the key itself, or `default` if the key has several words.
     """
     if _WORD.fullmatch(key):
         return key

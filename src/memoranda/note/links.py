@@ -260,7 +260,7 @@ def parse_link(inner: str) -> tuple[str | None, str]:
 def link_rest(inner: str) -> str:
     """Return the part after the target in the inside of `[[…]]`, "" if it has no such part.
 
-    `Tea#Taste|a drink` becomes `#Taste`.
+    `Tea#Taste|a drink` becomes `#Taste`, and `Volume #3` becomes ` #3`.
     """
     if "#" not in inner:
         return ""

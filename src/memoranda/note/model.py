@@ -175,8 +175,8 @@ class Relation(ValueObject):
     line: the line in the whole file, counted from 1.
     is_item: whether it is an item of a list (in project `graph`, of `Relations`), rather than a
         link in running text.
-    rest: the text after the target, from its `#` on: `#Heading`. It may be the end of a name such
-        as `C# tips`. "" if the link has no `#`.
+    rest: the text after the target, from its `#` on, with the blanks before it: `#Heading`. It may
+        be the end of a name such as `C# tips`. "" if the link has no `#`.
     """
 
     type: str

@@ -46,7 +46,10 @@ class ProjectAccess(FrozenValueObject):
 
     @property
     def scope(self) -> str:
-        """The scope of a note that names no scope; `global` if all agents may use the project."""
+        """The scope of a note whose header names no scope.
+
+        It is `global` if all agents may use the project. Otherwise it names the agents that may.
+        """
         return self.scope_of(GLOBAL)
 
     def scope_of(self, scope: str) -> str:

@@ -293,7 +293,7 @@ class Access:
                 return token
         return None
 
-    def note_use(self, token: StoredToken) -> None:
+    def record_use(self, token: StoredToken) -> None:
         """Record that the token was used today, at most once per day."""
         today = self.clock().date().isoformat()
         if token.used == today:

@@ -299,24 +299,32 @@ class AdmittedRequest:
     ) -> MemorySession:
         """Return `memory` as this caller may use it: with the caller's agent and rights.
 
-        The agent of a token, or the member's name in a space, goes before the client's own name.
-
         memory: the memory of the home or space.
         agent_name: the name that the client gives itself.
         face: the interface of the call, such as `mcp`, for the ledger.
         client: the name under which the ledger records the client.
         """
-        identity = self.server.identity
-        token = self.token
         session: dict[str, str] = {}
-        token_agent = None
-        if token is not None:
-            session["session"] = token.id
-            token_agent = token.agent if self.space is None else token.member
-        agent = token_agent or identity.agent or agent_of(agent_name, identity.clients)
-        memory = memory.as_caller(agent, face, client=client, **session)
+        if self.token is not None:
+            session["session"] = self.token.id
+        memory = memory.as_caller(self._agent(agent_name), face, client=client, **session)
         memory.only_reads = self.scope == "read"
         return memory
+
+    def _agent(self, agent_name: str) -> str | None:
+        """Return the agent as which the caller acts: the first one that is set.
+
+        1. the agent of the token, or in a space the name of the token's member
+        2. the agent that the server was told to take for every caller
+        3. the agent that the client's own name stands for
+
+        agent_name: the name that the client gives itself.
+        """
+        token_agent = None
+        if self.token is not None:
+            token_agent = self.token.agent if self.space is None else self.token.member
+        identity = self.server.identity
+        return token_agent or identity.agent or agent_of(agent_name, identity.clients)
 
 
 class _HttpHandlers(Handlers):
@@ -527,7 +535,7 @@ class HttpServer:
             self.seen[token.id] = self.access.clock()
             # A request is not refused only because the day of the last use cannot be stored.
             with suppress(StorageError):
-                self.access.note_use(token)
+                self.access.record_use(token)
         return AdmittedRequest(token, space, self)
 
     def _token_of(self, request: Request) -> StoredToken | None:

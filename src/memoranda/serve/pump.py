@@ -486,13 +486,13 @@ class Pump:
     def _from_client(self, block: bytes) -> None:
         """Take a block that the client sent."""
         for line in self._client_lines.feed(block):
-            self._note_message(line)
+            self._record_message(line)
             self._queue(line)
         if len(self._client_lines.rest) > LIMIT and not self._is_client_line_too_long:
             self._is_client_line_too_long = True
             self._queue(END)
 
-    def _note_message(self, line: bytes) -> None:
+    def _record_message(self, line: bytes) -> None:
         """Record a line of the client, in case the daemon is lost.
 
         Records the handshake and the watched resources, which a new server must know, and the

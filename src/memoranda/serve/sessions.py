@@ -97,7 +97,7 @@ class McpSessions:
 
     @staticmethod
     def asked_by(line: bytes) -> dict[str, Any] | None:
-        """Return the parameters of a request for a session. None if the line is not one."""
+        """Return the parameters of a request for a session. None for any other line."""
         # Most lines are not such a request, and need not be parsed.
         if b'"mcp"' not in line:
             return None

@@ -325,8 +325,9 @@ class SocketServer:
         self._session = session
         self._threads = threads
         self._sessions = sessions
-        # The task of each connection, and whether it has a request in progress.
-        self._connections: dict[asyncio.Task[None], bool] = {}
+        # The task of each connection, and those tasks that have a request in progress.
+        self._connections: set[asyncio.Task[None]] = set()
+        self._busy: set[asyncio.Task[None]] = set()
         self._server: asyncio.Server | None = None
         self._stopping = False
         self.quiet_since: float | None = None
@@ -351,9 +352,8 @@ class SocketServer:
         """
         if self._server is not None:
             self._server.close()
-        for task, is_busy in self._connections.items():
-            if not is_busy:
-                task.cancel()
+        for task in self._connections - self._busy:
+            task.cancel()
         self._stopping = True
         if self._connections:
             _, unfinished = await asyncio.wait(self._connections, timeout=_LAST_ANSWER_SECONDS)
@@ -370,7 +370,7 @@ class SocketServer:
         """
         task = asyncio.current_task()
         assert task is not None
-        self._connections[task] = False
+        self._connections.add(task)
         self.quiet_since = None
         try:
             with self._session():
@@ -379,7 +379,8 @@ class SocketServer:
             # The client has closed the connection, or the server stops.
             pass
         finally:
-            del self._connections[task]
+            self._connections.discard(task)
+            self._busy.discard(task)
             if not self._connections:
                 self.quiet_since = asyncio.get_running_loop().time()
             writer.close()
@@ -408,14 +409,14 @@ class SocketServer:
                 return await _refuse_long_line(reader, writer)
             if not line.strip():
                 continue
-            self._connections[task] = True
+            self._busy.add(task)
             if self._sessions is not None:
                 session_request = self._sessions.asked_by(line)
                 if session_request is not None:
                     return await self._sessions.serve(session_request, reader, writer)
             writer.write(await loop.run_in_executor(self._threads, self._answer, line))
             await writer.drain()
-            self._connections[task] = False
+            self._busy.discard(task)
 
 
 async def _refuse_long_line(reader: StreamReader, writer: StreamWriter) -> None:

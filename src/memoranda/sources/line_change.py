@@ -55,7 +55,7 @@ class KeptLines(NamedTuple):
     def without(self, is_meant: Callable[[bytes], bool]) -> KeptLines:
         """Return a copy without some lines, their former texts and their later texts.
 
-        is_meant: whether a line is one of them.
+        is_meant: says for a line whether to leave it out.
         """
         replaced = [
             (number, old, new)

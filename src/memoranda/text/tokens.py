@@ -77,8 +77,9 @@ class Passage(NamedTuple):
 def fts_text(text: str) -> str:
     """Return `text` in the form of the full-text index.
 
-    It is folded, and its runs become pairs. Further words by which it is found follow at the end:
-    `Call getUser` becomes `call getuser get user`.
+    Letters are folded. Chinese and other texts without blanks become overlapping pairs: `重跑后`
+    becomes `重跑 跑后`. Further words by which the text is found follow at the end: `Call getUser`
+    becomes `call getuser get user`.
     """
     if not text:
         return ""

@@ -83,7 +83,7 @@ class DatabaseFormat:
     def read(self, path: Path, state: dict[str, Any]) -> Iterator[SessionTurns]:
         """Yield the sessions that have changed since the last call.
 
-        state: the mark of each session by name. It is updated.
+        state: name of a session -> its mark. This method updates it.
         """
         with _reading(path) as database:
             # Read all names first, since a session is read with the same connection.

@@ -737,7 +737,7 @@ class TraceIndex:
         rows = self._database.execute("select term from anchor where lesson = ?", (lesson,))
         return {int(row["term"]) for row in rows}
 
-    def note_successes(self, times: dict[int, int]) -> None:
+    def record_successes(self, times: dict[int, int]) -> None:
         """Write down when commands worked: hash of the command's term -> seconds since 1970.
 
         An earlier time than the recorded one changes nothing.

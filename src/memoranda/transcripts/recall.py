@@ -300,9 +300,10 @@ def line_about(body: str, about: ActionTerms) -> str:
 
 
 def speaks_of(sentence: str, terms: set[str]) -> bool:
-    """Whether a sentence speaks against one of these terms, or gives a rule about one of the files.
+    """Whether a sentence speaks against one of these terms, or gives a rule about one of them.
 
-    "Never use moment" speaks against the term `t:moment`.
+    "Never use moment" speaks against the term `t:moment`. Only terms that are files have rules, as
+    in "Never edit src/schema.ts by hand".
     """
     if any(term in terms for term in against(sentence)):
         return True

@@ -464,7 +464,7 @@ def _write(index: TraceIndex, batches: Sequence[ReadFile], report: TranscriptSyn
                 else:
                     index.replace(source, session)
                 report.turns += len(session.turns)
-            index.note_successes(batch.successes)
+            index.record_successes(batch.successes)
             index.set_source(source, batch.stamp, batch.state, batch.trouble)
 
 

@@ -730,7 +730,7 @@ class _Reading:
         if record.id in self._written:
             return self._after_earlier_record(record)
         if record.id in known_records:
-            return self._against(parsed, *known_records[record.id])
+            return self._with_known_id(parsed, *known_records[record.id])
         was_merged = record.id in survivors
         if was_merged:
             # If the other memory has all lines of the record, the record would only bring back a
@@ -759,8 +759,8 @@ class _Reading:
             return _Action(OLDER, record)
         return self._remember(_Action(UPDATE, record))
 
-    def _against(self, parsed: ParsedRecord, info: NoteInfo, content: str) -> _Action:
-        """Decide about a record whose id a memory has: the newer of the two counts.
+    def _with_known_id(self, parsed: ParsedRecord, info: NoteInfo, content: str) -> _Action:
+        """Decide about a record whose id a memory has already. The newer of the two counts.
 
         parsed: the record.
         info, content: the index entry and the text of the memory.
@@ -787,6 +787,7 @@ class _Reading:
             raise InvalidInput(
                 f'{info.permalink} is locked and is not replaced. Remove its "locked: true" first.'
             )
+        # A later record of the input with this id or text is compared with the record.
         self._remember(_Action(UPDATE, record))
         # Reads since the export must not be lost.
         access_count = max(record.access_count, info.access_count)

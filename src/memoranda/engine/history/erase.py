@@ -67,7 +67,7 @@ class Erased:
     files, bytes: how many files and bytes were searched afterwards.
     remains: the files in which a part of the notes was still found; empty if all went well.
     mentions: other notes, texts of other notes in the history, and sources that name an erased note
-        or have words of one. They belong to their authors and stay.
+        or repeat words of one. An erasure does not change them.
     out_of_reach: where a server of notes may still have a part of the notes.
     """
 
@@ -149,8 +149,8 @@ class Plan:
     def is_before(self, number: int) -> bool:
         """Whether the change with this number was made before the plan.
 
-        Only such changes are erased. Changes of files that only this machine has are numbered by
-        themselves.
+        Only such changes are erased. Changes of files that only this machine has are numbered in a
+        series of their own.
         """
         return any(
             number <= latest and is_of_machine(number) == is_of_machine(latest)
@@ -446,7 +446,7 @@ class Erasure:
     def _note_named(self, ref: str) -> NoteInfo | None:
         """Return the note that a reference names exactly. None if there is no such note.
 
-        A reference that is a path goes before a title that looks the same. Raises Ambiguous.
+        If the reference fits a path and a title, the path counts. Raises Ambiguous.
         """
         project, _, path = ref.partition("/")
         project_name = self.engine.project_name(project)

@@ -35,8 +35,8 @@ def newest_texts(
 ) -> tuple[list[NoteInfo], int]:
     """Return the notes that pass a query. Notes whose text was written last come first.
 
-    A note without a change in the history that wrote its text is listed by its creation, or by the
-    change of its file if another program wrote it.
+    The history says when the text of a note was written. For a note that no change wrote, its
+    creation counts, or the change of its file if another program wrote it.
 
     limit: how many notes are returned at most.
     upkeep_face: the interface of the jobs of upkeep, which write no text.
@@ -52,7 +52,7 @@ def newest_texts(
         if len(notes) >= limit:
             break
 
-    # If there are enough notes, only those without a history that are newer than one of them count.
+    # Add notes without a history. To a full list, only those newer than its oldest note are added.
     is_full = len(notes) >= limit
     oldest = min((time for time, _ in notes.values()), default="")
     for time, info in _without_history(memory, query, limit):

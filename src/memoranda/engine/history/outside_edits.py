@@ -69,13 +69,13 @@ def outside_edits(
     *,
     newer: PlacedChange | None,
 ) -> dict[int, OutsideEdit]:
-    """Return the edits outside of memoranda, each by the number of the change before it.
+    """Return the edits of a note outside of memoranda, each by the number of the change before it.
 
-    steps: changes of one note that follow each other, the newest first.
-    revisions: the texts before and after each of these changes and of `newer`, by the number of the
-        change.
-    newer: the next change of the note after these. None if these are the latest; then an edit after
-        them is found by the present text of the note.
+    steps: changes of the note that follow each other, the newest first.
+    revisions: number of a change -> the texts before and after it. It has all changes of `steps`,
+        and `newer`.
+    newer: the change of the note that follows `steps`. None if `steps` are the latest changes; then
+        the present text of the note shows an edit after them.
     """
     if not steps:
         return {}

@@ -35,8 +35,8 @@ def refused_undos(memory: HistoryVerbs, numbers: Collection[int]) -> dict[int, C
 def later_changes_in_the_way(memory: HistoryVerbs, number: int) -> list[Change]:
     """Return the later changes that must be undone together with a change, the latest first.
 
-    [] if the change can be undone alone, or if something other than at most _MAX_LATER later changes
-    prevents it.
+    [] if the change can be undone alone, if more than _MAX_LATER later changes prevent the undo, or
+    if something else prevents it.
 
     number: the number of the change.
     """

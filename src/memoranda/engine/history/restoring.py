@@ -48,7 +48,7 @@ class _Target:
 
     @property
     def scope(self) -> str:
-        """The scope of the note that is at the place now; `global` if no note is there."""
+        """The scope of the note that is at the place now, or `global` if the place is empty."""
         if self.current is None:
             return GLOBAL
         return scope_of(self.current.data)
@@ -183,7 +183,7 @@ class Restoring:
     ) -> tuple[Change, Touched] | None:
         """Return the change that replaced the text that a note had at a moment, and its step.
 
-        It is the first change after the moment. None if there is none.
+        It is the first change after the moment. None if no change came after it.
 
         replaced_texts: the changes with their steps on the note, the newest first.
         """

@@ -750,7 +750,7 @@ class MentionKind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Mention:
-    """Something that has words of an erased note. It belongs to its author and stays.
+    """A note, text or file that repeats words of an erased note. An erasure does not change it.
 
     kind: whether it is a note, an older text, or another thing (see MentionKind).
     name: the name to show to people, or the SHA-256 of an older text.

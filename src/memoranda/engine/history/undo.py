@@ -402,7 +402,7 @@ class Undo:
 
         touched: the step to undo, as the ledger records it. Its `old` is the text in the history.
         data: the text, with what upkeep did to its header since.
-        file: the file as it is now. None if there is none.
+        file: the file as it is now. None if it does not exist.
         """
         self._add(StepKind.PUT, touched, source, touched.path, data=data, old=file, mode=mode)
         if touched.old is not None:

@@ -629,7 +629,7 @@ class HistoryVerbs(NoteVerbs):
         # The log can only be added to. So the note begins again, with its last use.
         reads.restart(id)
         if used is not None:
-            reads.note_use([id], datetime.fromtimestamp(used, UTC))
+            reads.record_use([id], datetime.fromtimestamp(used, UTC))
         reads.count_read(id, max(0, pending - number))
 
     def _reads(self, files: Iterable[tuple[Step, File | None]]) -> dict[str, int]:
@@ -696,10 +696,9 @@ class HistoryVerbs(NoteVerbs):
         raise CannotUndo("There is nothing to undo.")
 
     def refusal_of_undo(self, change: Change) -> CannotUndo | None:
-        """Return the error that a change cannot be undone. None means that the history knows no
-        reason.
+        """Return the error that an undo of a change would raise, as far as the history tells.
 
-        Other reasons are only found during the undo.
+        None if the history does not speak against the undo. Other errors are only found during it.
         """
         number = change.number
         if is_blank(change):

@@ -138,12 +138,11 @@ def _note_at(memory: HistoryVerbs, place: Place) -> NoteInfo | None:
 def _by_id_in_name(memory: HistoryVerbs, place: Place, only_same: bool) -> NoteInfo | None:
     """Return the memory whose id is in the file name of `place`, wherever the memory is now.
 
-    The file `tea-1a2b3c4d.md` names the memory whose id begins with `1a2b3c4d`. If that memory was
-    merged into another one, the other one is returned.
+    The file `tea-1a2b3c4d.md` names the memory whose id begins with `1a2b3c4d`. None if no memory
+    has that id now.
 
-    only_same: do not return the other one.
-
-    None if there is no such memory.
+    only_same: whether to return None if that memory was merged into another. Otherwise the merged
+        memory is returned.
     """
     project, path = place
     match = _ID_IN_NAME.search(path)
@@ -163,8 +162,7 @@ def _left_for(memory: HistoryVerbs, place: Place, only_same: bool) -> Place | No
 
     None if no change took the note away.
 
-    only_same: whether the note must be the same one at the new place. A merge takes a note into
-        another one, which then does not count.
+    only_same: whether to leave out merges, which make the note a part of another note.
     """
     with suppress(MemorandaError):
         for change in memory.log("/".join(place), limit=0):

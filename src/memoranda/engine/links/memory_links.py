@@ -477,8 +477,8 @@ def end_validity(
     begins: when the new note begins to be valid, as a header has it. The old notes end at this
         time.
     scope: the scope of the new note.
-    explicit: whether somebody named the time `begins`. If nobody did, and an old note begins later
-        than `begins`, the old note ends now.
+    explicit: whether somebody named the time `begins`. If not, an old note that begins later than
+        `begins` ends now.
 
     Raises Locked, and InvalidInput if somebody who sees an old note would not see the new note.
     """

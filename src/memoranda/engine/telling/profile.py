@@ -264,7 +264,7 @@ def _answer_claim(memory: Any, item: ReviewItem, choice: str) -> bool:
 
     DELETE deletes the note. The other answers change no note.
 
-    item: the question.
+    item: the question. Its key names the claim.
     choice: the letter of the answer.
     """
     if choice != DELETE:

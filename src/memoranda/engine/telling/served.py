@@ -10,7 +10,7 @@ from memoranda.ledger.served_rows import Served, ServedRows
 if TYPE_CHECKING:
     from memoranda.engine.session import HomeSession
 
-__all__ = ["Served", "log_of", "note_call", "notes_given"]
+__all__ = ["Served", "log_of", "notes_given", "record_call"]
 
 # The arguments of a tool that say what was asked for, the most telling first.
 _ASKED = ("query", "text", "identifier", "ref", "path", "name", "key", "topic", "url", "command")
@@ -21,7 +21,7 @@ def log_of(session: HomeSession) -> ServedRows:
     return session.engine.ledger.served_rows
 
 
-def note_call(session: HomeSession, tool: str, arguments: Mapping[str, Any]) -> None:
+def record_call(session: HomeSession, tool: str, arguments: Mapping[str, Any]) -> None:
     """Record that a tool gave notes to an agent, and what the agent asked for.
 
     The owner can see these records. Nothing is recorded for calls of the owner, or if no note was

@@ -204,7 +204,7 @@ def _context_of(memory: MemorySession, notes: Sequence[NoteInfo]) -> str:
             text += f"[{', '.join(remarks)}] "
         text += content
         shown_notes.append(note)
-    memory.note_use(shown_notes)
+    memory.record_use(shown_notes)
     return text[:room]
 
 

@@ -18,7 +18,7 @@ from memoranda.clock import stamp
 from memoranda.faces.arguments import has_surrogate
 from memoranda.faces.bank.bank import bank_data, is_target, template_files
 from memoranda.faces.texts import text_file
-from memoranda.note.edit import breaks
+from memoranda.note.edit import line_break_and_adapted
 from memoranda.note.frontmatter import split
 from memoranda.note.grammar import scan
 from memoranda.note.model import Heading
@@ -94,7 +94,7 @@ class Placement:
         text: the present text of the file.
         """
         # `breaks` gives the content the line breaks of the text, such as CRLF.
-        newline, block = breaks(text or self.content, self.content)
+        newline, block = line_break_and_adapted(text or self.content, self.content)
         block = _without_blank_end(_without_blank_start(block))
         level, name = parse_position(self.position)
         headings = scan(text, split(text).body_at).headings
@@ -131,16 +131,12 @@ def _split_at_end_of_section(
 
 
 def place_by_rules(kind: str, content: str) -> Placement:
-    """Choose a file for `content` with the table of patterns.
+    """Choose the category of a text with the table of patterns, and the file of the category.
 
-    The title is the first line. The category is the first of these: the one whose name is in the
-    title, the first one with a pattern in the title, the one with the most hits in the whole text.
-    A name in the title gives way to a category with more hits there: `status code` is not about
-    code.
+    kind: the kind of the bank. A category has another file in each kind.
     """
+    # The whole text counts only if the title fits no category.
     choice = _by_title(content) or _by_hits(content)
-
-    # The category has a file in each kind of bank.
     targets = bank_data("categories")["targets"][kind]
     target = targets.get(choice.category, targets[DEFAULT])
     confidence = round(choice.confidence, 2)
@@ -158,7 +154,7 @@ class _Choice(NamedTuple):
 
 
 def _by_title(content: str) -> _Choice | None:
-    """Choose a category by the title of a text (see `place_by_rules`). None if the title fits none.
+    """Choose a category by the title of a text, its first line. None if the title fits none.
 
     A category that the title names is chosen, unless more words of the title speak for another one.
     For example, `Status code of the endpoint` names the category `code`, but `status code` and
@@ -301,6 +297,10 @@ def place_by_llm(
 def _checked_answer(answer: Any, kind: str, texts: Mapping[str, str], content: str) -> Placement:
     """Convert the answer of a model to a placement.
 
+    kind: the kind of the bank.
+    texts: path of a file of the bank -> its text.
+    content: the text to place.
+
     Raises ValueError for an answer that must not be followed: it names a file elsewhere, or it
     leaves out lines of the text.
     """
@@ -388,7 +388,8 @@ def _distinct_lines(text: str) -> set[str]:
 
 def append_block(text: str, block: str) -> str:
     """Add a block at the end of a text, after an empty line. The result ends with one line break."""
-    newline, block = breaks(text or block, block)
+    # An empty text takes over the line breaks of the block.
+    newline, block = line_break_and_adapted(text or block, block)
     before = text.rstrip("\r\n")
     if before:
         before += 2 * newline

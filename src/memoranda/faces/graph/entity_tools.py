@@ -634,7 +634,7 @@ def _why_not_deleted(graph: Graph, arguments: Arguments, form: Form) -> str:
 
 
 class _Deletion(NamedTuple):
-    """The things that a call deletes, before it does so.
+    """The things that a call is about to delete.
 
     kind: `relation`, `entity` or `observation`.
     keys_to_delete: the things that the call names: triples of relations, names of entities, or

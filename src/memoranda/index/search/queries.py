@@ -567,10 +567,10 @@ class SearchContext:
     def by_bm25(
         self, query: ParsedQuery, match: str, rows: list[int], most: int, whole: bool
     ) -> list[int]:
-        """Sort rows: the best `most` by BM25 come first, then the others as they are.
+        """Put the best `most` notes by BM25 first. The others keep their order.
 
         match: the FTS5 expression of the query, with filters, that found `rows`.
-        rows: rows in descending order.
+        rows: the rows of the notes in the index, the highest first.
         whole: whether to match only whole words.
 
         Terms in more than _MAX_NOTES_OF_RARE_WORD notes are ignored, because bm25() reads every

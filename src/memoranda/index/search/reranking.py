@@ -63,7 +63,7 @@ def rerank(model: RerankModel, question: str, hits: Hits, most: int) -> None:
 
 @lru_cache(maxsize=8)
 def _endpoint(model: RerankModel) -> Reranker:
-    """Return the client of a model. It is always the same one, because it remembers failures."""
+    """Return the client of a model. A model has one client, which remembers failures."""
     return Reranker(model.endpoint, model.name, model.key, seconds=_MAX_WAIT_SECONDS)
 
 

@@ -100,8 +100,8 @@ class ModelManner:
     question: the text to put before a question.
     passage: the text to put before a passage.
     floor: the cosine of two texts that have nothing in common.
-    related: a question of which no text has this cosine is about none of them (docs/recall.md). It
-        was measured for one model; 0 means that it is not known.
+    related: the least cosine that a text has with a question about it (docs/recall.md). It was
+        measured for one model; 0 means that it is not known.
     """
 
     question: str = ""

@@ -318,7 +318,7 @@ class ColdStart:
             self._thread.start()
 
     def _run(self) -> None:
-        """Fetch the notes, unless another process does so already."""
+        """Fetch the notes, unless another process is fetching them."""
         # After an error, the next call continues with the notes that are still missing.
         with suppress(OSError, MemorandaError):
             fd = lock_file(self._path, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -539,17 +539,19 @@ class ReplicaHistory(History):
         self._on_revised()
 
     def follow_revised(self, revised: Sequence[Change], oldest: int) -> None:
-        """Follow a revision of the history in the database.
+        """Take over changes that another machine revised or purged in the database.
 
-        revised: the changes to have in place of those with their numbers.
+        revised: the revised changes. Each replaces the change here that has its number.
         oldest: the number of the oldest change that the database still has. Older ones are deleted.
         """
+        # The deleted changes may include the last one, which is cached.
         self._last = None
         with self.database.transaction(durable=False) as connection:
             connection.execute("delete from step where change < ?", (oldest,))
             connection.execute("delete from change where number < ?", (oldest,))
             for change in revised:
                 if change.verb == ORIGINS:
+                    # This change has all origins, and `record` fills the table with them again.
                     connection.execute("delete from origin")
                 connection.execute("delete from step where change = ?", (change.number,))
                 connection.execute("delete from change where number = ?", (change.number,))

@@ -138,9 +138,9 @@ class ReplicaLedger(Ledger):
         super()._open_parts()
 
     def _open_history(self) -> History:
-        return ReplicaHistory(self.layout, self.database, self._database, self._note_new_epoch)
+        return ReplicaHistory(self.layout, self.database, self._database, self._record_new_epoch)
 
-    def _note_new_epoch(self) -> None:
+    def _record_new_epoch(self) -> None:
         """Record the epoch that began when this process revised changes: the copy has it, too."""
         self._record_complete_copy(self._database.newest())
 
@@ -429,7 +429,7 @@ class ReplicaLedger(Ledger):
         for row in rows:
             self._folder.put(row)
         self.history.append_all(changes)
-        self._note_erased(changes)
+        self._record_erasure(changes)
         return True
 
     def _update_whole_folder(
@@ -500,7 +500,7 @@ class ReplicaLedger(Ledger):
         before = self.history.last
         changes = list(snapshot.changes(since=0))
         self.history.replace_all(changes)
-        self._note_erased(changes, before)
+        self._record_erasure(changes, before)
 
     def _follow_revised(self, snapshot: Snapshot, epoch: int) -> bool:
         """Fetch the changes that were revised after an epoch of the space, and new changes.
@@ -524,7 +524,7 @@ class ReplicaLedger(Ledger):
         if self.history.count() != count:
             return False
         self.history.drop_texts()
-        self._note_erased(changes[1:])
+        self._record_erasure(changes[1:])
         return True
 
     def _fill_folder(self, tell: Callable[[int, int], bool]) -> None:
@@ -588,7 +588,7 @@ class ReplicaLedger(Ledger):
             if not is_there:
                 self._folder.put(row)
 
-    def _note_erased(self, changes: Sequence[Change], before: int = 0) -> None:
+    def _record_erasure(self, changes: Sequence[Change], before: int = 0) -> None:
         """If another machine erased notes, record that derived data must be removed here.
 
         changes: changes that were fetched.

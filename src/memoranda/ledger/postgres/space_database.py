@@ -694,7 +694,7 @@ class SpaceDatabase(Connection):
         The space begins a new epoch, which the revised changes get. So every replica sees which
         changes to fetch again.
 
-        revised: the changes to have in place of those with their numbers.
+        revised: the revised changes. Each replaces the change that has its number.
         removed: the numbers of changes to delete.
 
         Raises DatabaseAway, DatabaseRefused.

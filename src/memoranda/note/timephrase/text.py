@@ -39,7 +39,7 @@ class Text:
     """
 
     def __init__(self, written: str):
-        """Make the plain form of a text, and note where each of its characters comes from.
+        """Make the plain form of a text, and record where each of its characters comes from.
 
         written: the text as a person wrote it.
         """
@@ -58,7 +58,10 @@ class Text:
         self.plain, self._origin = _with_short_blanks("".join(forms), places)
 
     def span(self, start: int, end: int) -> tuple[int, int]:
-        """Return start and end in `written` of `plain[start:end]`, which must not be empty."""
+        """Convert a span of `plain`, which must not be empty, to the same span of `written`.
+
+        Returns (start, end).
+        """
         return self._origin[start], self._origin[end - 1] + 1
 
     def as_written(self, start: int, end: int) -> str:

@@ -290,7 +290,7 @@ def _contradicted_by_row(
 def _explained_row(listed: Listed, number: int) -> Document:
     """Return the row of a hit, by its number on the page, with why it is before the next one.
 
-    beats: the reason by which it is furthest ahead of the next hit. None if there is none.
+    beats: the reason by which it is furthest ahead of the next hit. None without such a reason.
     is_level: whether no reason puts it ahead of the next hit.
 
     Raises InvalidInput.

@@ -90,7 +90,8 @@ def show(visit: Visit) -> Response:
 def _revisions(memory: MemorySession, number: int, *, is_known: bool) -> Sequence[Revision]:
     """Return the revisions of a change: one more than is shown, to know whether there are more.
 
-    Empty for a known change if everything that it touched was erased. Raises NotInHistory.
+    is_known: whether the history lists the change. Then the result is empty if everything that the
+        change touched was erased. Otherwise this raises NotInHistory.
     """
     try:
         return memory.revisions(number, limit=_MAX_DIFFERENCES + 1)
@@ -197,6 +198,9 @@ def _keys_to_set_back(
     """Return the header keys to set back: key -> the value before the change.
 
     A key that was changed again since is left out.
+
+    now: the header as it is now.
+    before, after: the header before and after the change.
     """
     return {
         key: before.get(key, frontmatter.REMOVE)

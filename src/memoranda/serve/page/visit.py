@@ -319,7 +319,7 @@ class Visit:
 
 
 def _is_own(target: str) -> bool:
-    """Whether an address is one of the page. A field could lead to another site."""
+    """Whether an address belongs to the page. A field could lead to another site."""
     return target == HOME or target.startswith((f"{HOME}/", f"{HOME}?"))
 
 

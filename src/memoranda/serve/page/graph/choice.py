@@ -178,6 +178,8 @@ def _hubs(
     """Return the first rows that are not similar to each other, with room for several groups.
 
     rows: the rows of notes, the most important first.
+    groups: row of a note -> its group.
+    alike: row of a memory -> the rows of the memories that are similar to it.
     room: how many rows to return at most.
     """
     hubs: list[int] = []
@@ -202,6 +204,11 @@ def _with_neighbours(
     """Return the hubs, and notes that are linked with them, at most `limit` rows.
 
     The hubs take turns: each adds its next neighbour, those first that connect most hubs.
+
+    hubs: the rows of the hubs.
+    importance: row of a note -> how important the note is.
+    pairs: the links between the notes.
+    alike: row of a memory -> the rows of the memories that are similar to it.
     """
     neighbours = neighbours_of(importance, pairs)
     hub_counts = Counter(row for hub in hubs for row in neighbours[hub])
@@ -233,7 +240,11 @@ def _is_like(row: int, chosen: Collection[int], alike: Mapping[int, set[int]]) -
 
 
 def importance_of(groups: Mapping[int, str], pairs: Pairs) -> dict[int, float]:
-    """Return how important each note is, by row: the number of its links, with their weights."""
+    """Return how important each note is, by row: the number of its links, with their weights.
+
+    groups: row of a note -> its group. A link inside a group has less weight.
+    pairs: the links between the notes.
+    """
     importance: dict[int, float] = defaultdict(float)
     for source, target, _ in pairs:
         is_inside = groups.get(source) == groups.get(target)
@@ -246,7 +257,14 @@ def importance_of(groups: Mapping[int, str], pairs: Pairs) -> dict[int, float]:
 def _alike(
     groups: Mapping[int, str], memories: Collection[int], pairs: Pairs
 ) -> Mapping[int, set[int]]:
-    """Return which memories are linked with each memory in the same group: row -> rows."""
+    """Return the memories that are similar to each memory: row -> rows.
+
+    Upkeep links similar memories. So memories of one group that are linked count as similar.
+
+    groups: row of a note -> its group.
+    memories: the rows of memories.
+    pairs: the links between the notes.
+    """
     alike: dict[int, set[int]] = defaultdict(set)
     for source, target, _ in pairs:
         are_memories = source in memories and target in memories

@@ -469,7 +469,10 @@ def _group_of_cluster(name: str, projects: Collection[str]) -> str:
 
 
 def _title_of_group(language: str, name: str, titles: Mapping[str, str]) -> str:
-    """Return the title of a group of clusters: a project, or a single cluster."""
+    """Return the title of a group of clusters: a project, or a single cluster.
+
+    titles: name of a group -> its title. Groups that are projects are missing.
+    """
     return titles.get(name) or project_title(language, name)
 
 
@@ -515,6 +518,7 @@ def _links_between(
 ) -> Counter[tuple[str, str]]:
     """Return how many links connect two clusters, by their names in alphabetical order.
 
+    cluster_of: row of a note -> the name of its cluster.
     kind: the kind of links to count. "" means all.
     """
     between = Counter[tuple[str, str]]()

@@ -214,8 +214,8 @@ def _merged(visit: Visit, theirs: str) -> Merge:
 def merged_without_conflict(visit: Visit, info: NoteInfo, theirs: str) -> str | None:
     """Merge the typed text with changes that others made since the form was opened.
 
-    None if nobody did, if both changed the same lines, or if the present text seems to hold
-    instructions: then a person has to look at it first.
+    None if no one else changed the note, or if both changed the same lines. Also None if the present
+    text seems to hold instructions, because a person has to look at it first.
 
     theirs: the present text of the note.
     """

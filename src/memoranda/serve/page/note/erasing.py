@@ -61,7 +61,7 @@ def form(visit: Visit, info: NoteInfo) -> Response:
 
 
 def erase(visit: Visit, info: NoteInfo) -> Response:
-    """Erase a note from the files and the history, or ask whether to do so."""
+    """Erase a note from the files and the history. Without the field `sure`, ask for it first."""
     if visit.fields.get("sure") != "yes":
         return form(visit, info)
     erased = visit.memory.erase(info)

@@ -72,7 +72,10 @@ def show(visit: Visit, place: Place, *, is_gone: bool = False) -> Response:
 
 
 def _title(visit: Visit, place: Place, steps: Sequence[PlacedChange]) -> str:
-    """Return the title of the note that is, or was last, at a place. It is neutral with a secret."""
+    """Return the title of the note that is, or was last, at a place.
+
+    If its last change has a secret, the title only says that.
+    """
     memory = visit.memory
     with suppress(MemorandaError):
         return visit.title_of(memory.read(memory.find(place), count=False))
@@ -284,7 +287,7 @@ def _differences(step: PlacedChange, revisions: Sequence[Revision]) -> list[Diff
 def _text_removed(step: PlacedChange, revisions: Sequence[Revision]) -> str | None:
     """Return the text that a moving change removed at the old place and wrote at the new one.
 
-    None if the change did not do so.
+    None if the change did not move the text.
     """
     for revision in revisions:
         is_removed = revision.after is None and revision.before is not None

@@ -160,13 +160,16 @@ def show(visit: Visit) -> Response:
     # Read before the changes, so that changes made meanwhile are announced to the page.
     since = memory.journal_stamp()
     span = _chosen_span(visit)
-    runs, is_whole = _runs(visit, span)
-    if not runs and not visit.fields and not memory.stats().total:
+    runs, has_no_earlier = _runs(visit, span)
+    is_first_visit = not runs and not visit.fields and not memory.stats().total
+    if is_first_visit:
         return first_run.show(visit, since)
     visit.begin_page()
     days = _days(visit, runs)
-    if not visit.text("agent") and not _is_of_owner(visit):
-        begin, end = _shown_time(visit, runs, span, is_whole)
+    # Nobody knows who edited a file outside, so such edits are not shown for one agent alone.
+    shows_everybody = not visit.text("agent") and not _shows_only_owner(visit)
+    if shows_everybody:
+        begin, end = _shown_time(visit, runs, span, has_no_earlier)
         _add_outside_edits(visit, days, runs, begin, end)
     summary = _summary(visit, span)
     return visit.html(
@@ -185,7 +188,7 @@ def show(visit: Visit) -> Response:
         agents=_agents(visit),
         chosen_agent=visit.text("agent"),
         with_machinery=bool(visit.text("all")),
-        earlier=0 if is_whole else next_page(runs),
+        earlier=0 if has_no_earlier else next_page(runs),
         before=visit.number("before", 0),
         are_days_folded=not visit.fields.keys() & _NARROWING,
         used=_used_today(memory),
@@ -251,7 +254,7 @@ def _runs(visit: Visit, span: Span | None) -> tuple[list[list[Change]], bool]:
         before=before,
     )
     runs_shown = [run for run in runs if visit.text("all") or not is_machinery(run)]
-    if _is_of_owner(visit):
+    if _shows_only_owner(visit):
         runs_shown = [run for run in runs_shown if run[0].agent is None and not is_upkeep(run)]
     return runs_shown, len(runs) < CHANGES
 
@@ -283,7 +286,7 @@ def _midnight(memory: MemorySession, day: date) -> datetime:
 
 
 def next_page(runs: Sequence[Sequence[Change]]) -> int:
-    """Return the number of a change: the next page shows the changes before it. 0 for no runs.
+    """Return the number of the change before which the next page begins. 0 for no runs.
 
     runs: the runs of this page, the latest first; each has its latest change first.
     """
@@ -408,7 +411,7 @@ def _summary(visit: Visit, span: Span | None) -> Summary:
     """
     memory = visit.memory
     agent = visit.text("agent")
-    is_owner = _is_of_owner(visit)
+    is_owner = _shows_only_owner(visit)
     if span is not None:
         end = first_number_since(memory, span.end)
         return summary_since(memory, span.begin, end, agent=agent, is_owner=is_owner)
@@ -422,7 +425,7 @@ def _summary(visit: Visit, span: Span | None) -> Summary:
     return week
 
 
-def _is_of_owner(visit: Visit) -> bool:
+def _shows_only_owner(visit: Visit) -> bool:
     """Whether only changes of the owner are shown."""
     return visit.text("agent") == "" and visit.text("who") == "owner"
 

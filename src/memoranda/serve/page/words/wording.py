@@ -127,7 +127,7 @@ def _blank_between(character: str, next_character: str, present: str) -> str:
 
 
 def _shown(value: Any) -> Any:
-    """Make a value visible in markup, as templates do with a text that is none."""
+    """Make a text visible in markup as templates do. A value that is already markup stays."""
     if isinstance(value, str) and not isinstance(value, Markup):
         return visible(value)
     return value

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from memoranda import faces
+from memoranda.cli.presets import preset
 from memoranda.engine import MemorySession, open_session
 from memoranda.faces.reply import Reply
 from memoranda.note.model import Draft
@@ -107,6 +108,22 @@ def test_key_value_search_with_more_pages_has_no_other_notes_yet(call_with_page:
 def test_list_of_namespaces_counts_other_projects(call_with_page: Caller) -> None:
     fields = call_with_page.fields("memory_list_namespaces")
     assert fields["other_projects"] == [{"project": "notes", "notes": 1}]
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments"), [("memory_search", {"query": "heron"}), ("memory_list_namespaces", {})]
+)
+def test_key_values_of_the_preset_have_only_the_fields_of_the_contract(
+    call_with_page: Caller, tool: str, arguments: dict[str, Any]
+) -> None:
+    served = preset("agent-memory", {})
+    text = call_with_page("kv", tool, like=served.like, format="json", **arguments).text
+    assert set(json.loads(text)).isdisjoint({"other_notes", "other_projects"})
+
+
+def test_graph_beside_the_preset_of_key_values_has_hints(call_with_page: Caller) -> None:
+    reply = call_with_page("kv graph", "memory_search_nodes", like="agent-memory", query="heron")
+    assert "Birds" in reply.hint
 
 
 def test_view_of_the_root_names_the_tools_that_find_other_notes(call_with_page: Caller) -> None:

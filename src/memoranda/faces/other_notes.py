@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
 MOST_NOTES = 5
 """At most this many other notes are told with a reply."""
-# The newest notes of other projects are looked for among this many notes.
-_MOST_READ_NOTES = 200
+# The notes that may be told are looked for among this many, since some may be held back.
+_MOST_READ_NOTES = 50
 _MAX_TITLE_CHARACTERS = 80
 _MAX_TEXT_CHARACTERS = 200
 
@@ -109,12 +109,11 @@ def newest_notes(memory: MemorySession, project: str) -> list[OtherNote]:
     project: the project to leave out.
     """
     from memoranda.engine.contents import contents
-    from memoranda.faces.bank.templates import list_without_templates
 
-    # Most of the newest notes may be of the project that is left out.
-    listed = list_without_templates(memory, Query(valid_at=memory.clock()), limit=_MOST_READ_NOTES)
-    others = [info for info in listed.infos if info.project != project]
-    shown_infos = [info for info in others if not memory.is_held_back(info)][:MOST_NOTES]
+    projects = _other_projects(memory, project)
+    query = Query(projects=projects, valid_at=memory.clock(), filled=True)
+    infos, _ = memory.list(query, limit=_MOST_READ_NOTES)
+    shown_infos = [info for info in infos if not memory.is_held_back(info)][:MOST_NOTES]
     texts = contents(memory, shown_infos)
     return [_other_note(info, text) for info, text in zip(shown_infos, texts, strict=True)]
 

@@ -88,7 +88,9 @@ def test_open_nodes_names_the_project_of_a_note(call_with_page: Caller) -> None:
 def test_key_value_search_ends_with_other_notes(call_with_page: Caller) -> None:
     fields = call_with_page.fields("memory_search", query="heron")
     assert fields["results"] == []
-    assert fields["other_notes"] == [{"project": "notes", "title": "Birds", "text": PAGE.strip()}]
+    assert fields["other_notes"] == [
+        {"project": "notes", "title": "Birds", "text": PAGE.strip(), "remarks": ""}
+    ]
 
 
 def test_key_value_search_of_a_namespace_has_no_other_notes(call_with_page: Caller) -> None:
@@ -163,6 +165,55 @@ def test_memory_without_other_notes_has_no_hint(
     call: Caller, toolset: str, tool: str, arguments: dict[str, Any]
 ) -> None:
     assert call(toolset, tool, **arguments).hint == ""
+
+
+@pytest.fixture
+def call_with_note_of_agent(tmp_path: Path, call: Caller) -> Caller:
+    """The owner at a memory whose one note was written by codex."""
+    with open_session(tmp_path / "home", "codex", watch=False) as agent:
+        agent.write(Draft(PAGE, title="Birds", project="notes"))
+    return call
+
+
+@pytest.mark.parametrize(
+    ("toolset", "tool", "arguments"),
+    [
+        ("graph", "memory_search_nodes", {"query": "heron"}),
+        ("graph", "memory_open_nodes", {"names": ["Birds"]}),
+        ("memory", "memory", {"command": "view", "path": "/memories"}),
+    ],
+)
+def test_hint_names_the_agent_that_wrote_a_note(
+    call_with_note_of_agent: Caller, toolset: str, tool: str, arguments: dict[str, Any]
+) -> None:
+    hint = call_with_note_of_agent(toolset, tool, **arguments).hint
+    assert "(by codex, unconfirmed)" in hint
+
+
+def test_key_value_search_names_the_agent_that_wrote_a_note(
+    call_with_note_of_agent: Caller,
+) -> None:
+    fields = call_with_note_of_agent.fields("memory_search", query="heron")
+    remarks = [note["remarks"] for note in fields["other_notes"]]
+    assert remarks == ["by codex, unconfirmed"]
+
+
+@pytest.mark.parametrize(
+    ("toolset", "tool", "arguments"),
+    [
+        ("graph", "memory_search_nodes", {"query": "heron"}),
+        ("graph", "memory_open_nodes", {"names": ["Birds"]}),
+        ("graph", "memory_read_graph", {}),
+        ("memory", "memory", {"command": "view", "path": "/memories"}),
+    ],
+)
+def test_agent_is_told_nothing_of_a_note_for_another_agent(
+    tmp_path: Path, call: Caller, toolset: str, tool: str, arguments: dict[str, Any]
+) -> None:
+    text = f"---\nscope: agent:codex\n---\n{PAGE}"
+    call.memory.write(Draft(text, title="Birds", project="notes"))
+    with open_session(tmp_path / "home", "claude", watch=False) as agent:
+        assert Caller(agent)(toolset, tool, **arguments).hint == ""
 
 
 def test_suspicious_note_is_not_told(tmp_path: Path, call: Caller) -> None:

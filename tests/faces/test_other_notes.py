@@ -12,6 +12,7 @@ import pytest
 from memoranda import faces
 from memoranda.cli.presets import preset
 from memoranda.engine import MemorySession, open_session
+from memoranda.faces.memory_tool import MemoryCommands
 from memoranda.faces.reply import Reply
 from memoranda.note.model import Draft
 
@@ -141,6 +142,12 @@ def test_view_of_the_root_without_note_tools_shows_the_newest_notes(
 ) -> None:
     hint = call_with_page("memory", "memory", command="view", path="/memories").hint
     assert hint.splitlines()[1:] == [f'- "Birds" in project notes: {PAGE.strip()}']
+
+
+def test_view_of_the_folder_of_an_end_user_has_no_hint(call_with_page: Caller) -> None:
+    commands = MemoryCommands(folder="ana")
+    reply = commands.run(call_with_page.memory, {"command": "view", "path": "/memories"})
+    assert reply.hint == ""
 
 
 def test_agent_tools_list_notes_of_every_project(call_with_page: Caller) -> None:

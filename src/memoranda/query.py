@@ -51,6 +51,7 @@ class Query(FrozenValueObject):
     pinned: True for only pinned notes.
     archived: True for only archived memories, False for none. None leaves them out of lists, unless
         `phase` or `ids` asks for them, but not out of searches.
+    filled: True for no files of memory banks that nobody has filled yet.
     by: who wrote the text: `owner`, an agent's name, `import`, `web`, `file`.
     client: the program it was written with.
 
@@ -86,6 +87,7 @@ class Query(FrozenValueObject):
     contains: str | None = None
     pinned: bool = False
     archived: bool | None = None
+    filled: bool = False
     by: str | None = None
     client: str | None = None
     after: datetime | None = None

@@ -222,3 +222,12 @@ def test_import_of_a_graph_counts_what_was_here(
     ran = bare(*argv, str(source))
     assert ran.out == "Imported 2 entities, 0 relations (0 lines skipped)\n"
     assert ran.err == "1 was here already\n"
+
+
+def test_toolset_graph_beside_another_preset_finds_the_file_of_thoughtbox(
+    tmp_path: Path, bare: Any
+) -> None:
+    file = tmp_path / ".thoughtbox" / "memory.jsonl"
+    file.parent.mkdir()
+    file.write_text(ADA)
+    assert presets.graph_file(None, like="agent-memory") == file

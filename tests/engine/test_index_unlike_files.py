@@ -62,3 +62,14 @@ def test_no_more_notes_are_compared_than_the_time_allows(
     monkeypatch.setattr(engine_doctor, "_MOST_COMPARED_BYTES", 0)
     damage(memory, "title", "Coffee")
     assert stale(memory) == []
+
+
+def test_finding_counts_only_the_notes_that_were_compared(
+    memory: MemorySession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sizes = [info.size for info in memory.list(limit=0).notes]
+    monkeypatch.setattr(engine_doctor, "_MOST_COMPARED_BYTES", max(sizes))
+    with closing(sqlite3.connect(memory.home / ".memoranda" / "index.db")) as db, db:
+        db.execute("update note set title = 'Coffee'")
+    text = stale(memory)[0].text
+    assert text.startswith("of 1 notes that were compared")

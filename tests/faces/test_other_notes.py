@@ -10,7 +10,9 @@ from typing import Any
 import pytest
 
 from memoranda import faces
+from memoranda.cli.presets import preset
 from memoranda.engine import MemorySession, open_session
+from memoranda.faces.memory_tool import MemoryCommands
 from memoranda.faces.reply import Reply
 from memoranda.note.model import Draft
 
@@ -87,7 +89,9 @@ def test_open_nodes_names_the_project_of_a_note(call_with_page: Caller) -> None:
 def test_key_value_search_ends_with_other_notes(call_with_page: Caller) -> None:
     fields = call_with_page.fields("memory_search", query="heron")
     assert fields["results"] == []
-    assert fields["other_notes"] == [{"project": "notes", "title": "Birds", "text": PAGE.strip()}]
+    assert fields["other_notes"] == [
+        {"project": "notes", "title": "Birds", "text": PAGE.strip(), "remarks": ""}
+    ]
 
 
 def test_key_value_search_of_a_namespace_has_no_other_notes(call_with_page: Caller) -> None:
@@ -109,6 +113,22 @@ def test_list_of_namespaces_counts_other_projects(call_with_page: Caller) -> Non
     assert fields["other_projects"] == [{"project": "notes", "notes": 1}]
 
 
+@pytest.mark.parametrize(
+    ("tool", "arguments"), [("memory_search", {"query": "heron"}), ("memory_list_namespaces", {})]
+)
+def test_key_values_of_the_preset_have_only_the_fields_of_the_contract(
+    call_with_page: Caller, tool: str, arguments: dict[str, Any]
+) -> None:
+    served = preset("agent-memory", {})
+    text = call_with_page("kv", tool, like=served.like, format="json", **arguments).text
+    assert set(json.loads(text)).isdisjoint({"other_notes", "other_projects"})
+
+
+def test_graph_beside_the_preset_of_key_values_has_hints(call_with_page: Caller) -> None:
+    reply = call_with_page("kv graph", "memory_search_nodes", like="agent-memory", query="heron")
+    assert "Birds" in reply.hint
+
+
 def test_view_of_the_root_names_the_tools_that_find_other_notes(call_with_page: Caller) -> None:
     reply = call_with_page("memory notes", "memory", command="view", path="/memories")
     assert reply.hint == (
@@ -122,6 +142,12 @@ def test_view_of_the_root_without_note_tools_shows_the_newest_notes(
 ) -> None:
     hint = call_with_page("memory", "memory", command="view", path="/memories").hint
     assert hint.splitlines()[1:] == [f'- "Birds" in project notes: {PAGE.strip()}']
+
+
+def test_view_of_the_folder_of_an_end_user_has_no_hint(call_with_page: Caller) -> None:
+    commands = MemoryCommands(folder="ana")
+    reply = commands.run(call_with_page.memory, {"command": "view", "path": "/memories"})
+    assert reply.hint == ""
 
 
 def test_agent_tools_list_notes_of_every_project(call_with_page: Caller) -> None:
@@ -146,6 +172,55 @@ def test_memory_without_other_notes_has_no_hint(
     call: Caller, toolset: str, tool: str, arguments: dict[str, Any]
 ) -> None:
     assert call(toolset, tool, **arguments).hint == ""
+
+
+@pytest.fixture
+def call_with_note_of_agent(tmp_path: Path, call: Caller) -> Caller:
+    """The owner at a memory whose one note was written by codex."""
+    with open_session(tmp_path / "home", "codex", watch=False) as agent:
+        agent.write(Draft(PAGE, title="Birds", project="notes"))
+    return call
+
+
+@pytest.mark.parametrize(
+    ("toolset", "tool", "arguments"),
+    [
+        ("graph", "memory_search_nodes", {"query": "heron"}),
+        ("graph", "memory_open_nodes", {"names": ["Birds"]}),
+        ("memory", "memory", {"command": "view", "path": "/memories"}),
+    ],
+)
+def test_hint_names_the_agent_that_wrote_a_note(
+    call_with_note_of_agent: Caller, toolset: str, tool: str, arguments: dict[str, Any]
+) -> None:
+    hint = call_with_note_of_agent(toolset, tool, **arguments).hint
+    assert "(by codex, unconfirmed)" in hint
+
+
+def test_key_value_search_names_the_agent_that_wrote_a_note(
+    call_with_note_of_agent: Caller,
+) -> None:
+    fields = call_with_note_of_agent.fields("memory_search", query="heron")
+    remarks = [note["remarks"] for note in fields["other_notes"]]
+    assert remarks == ["by codex, unconfirmed"]
+
+
+@pytest.mark.parametrize(
+    ("toolset", "tool", "arguments"),
+    [
+        ("graph", "memory_search_nodes", {"query": "heron"}),
+        ("graph", "memory_open_nodes", {"names": ["Birds"]}),
+        ("graph", "memory_read_graph", {}),
+        ("memory", "memory", {"command": "view", "path": "/memories"}),
+    ],
+)
+def test_agent_is_told_nothing_of_a_note_for_another_agent(
+    tmp_path: Path, call: Caller, toolset: str, tool: str, arguments: dict[str, Any]
+) -> None:
+    text = f"---\nscope: agent:codex\n---\n{PAGE}"
+    call.memory.write(Draft(text, title="Birds", project="notes"))
+    with open_session(tmp_path / "home", "claude", watch=False) as agent:
+        assert Caller(agent)(toolset, tool, **arguments).hint == ""
 
 
 def test_suspicious_note_is_not_told(tmp_path: Path, call: Caller) -> None:

@@ -85,7 +85,7 @@ def _agent_memory(environ: Mapping[str, str]) -> Preset:
     usual_folder = os.path.expanduser("~/.agent-memory")
     if not folder and os.path.lexists(usual_folder):
         folder = usual_folder
-    return Preset(("kv",), name="agent-memory", json_folder=folder)
+    return Preset(("kv",), name="agent-memory", like="agent-memory", json_folder=folder)
 
 
 def _basic_memory(environ: Mapping[str, str]) -> Preset:
@@ -156,7 +156,7 @@ def graph_file(
     # No path is named. Only thoughtbox makes its file if it is missing.
     usual_file = Path(os.path.abspath(_THOUGHTBOX_FILE))
     is_thoughtbox = like == "thoughtbox"
-    has_file_of_thoughtbox = like is None and usual_file.exists()
+    has_file_of_thoughtbox = not is_thoughtbox and usual_file.exists()
     if is_thoughtbox or has_file_of_thoughtbox:
         return usual_file
     return None

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from memoranda.cli import output
 from memoranda.cli.invocation import Invocation
 from memoranda.cli.syntax import Names, Number, flag, option
-from memoranda.documents.wording import kind, preview, row_text
+from memoranda.documents.wording import kind, preview, row_text, unfilled_files
 from memoranda.engine.contents import contents
 from memoranda.index.rows import NoteInfo
-from memoranda.note.model import CATEGORY_PROJECT, MEMORY_PROJECTS, TRACE_PROJECT
+from memoranda.note.model import BANK_PROJECT, CATEGORY_PROJECT, MEMORY_PROJECTS, TRACE_PROJECT
 from memoranda.text.unicode import one_line
 
 if TYPE_CHECKING:
@@ -85,40 +85,29 @@ def list_notes(
     limit: int,
     *,
     needs_noun: bool = False,
-    with_templates: bool = False,
+    with_unfilled: bool = False,
 ) -> ListedNotes:
     """List notes, and count the notes that are left out.
 
     limit: how many at most; 0 means all.
     needs_noun: whether the result must have the word for all of them: `memories` or `notes`.
-    with_templates: whether to list the files of a new memory bank that nobody has changed.
+    with_unfilled: whether to list the files of memory banks that nobody has filled yet.
     """
 
     def list_and_count() -> ListedNotes:
-        hidden = ""
-        if with_templates or not _may_have_templates(memory, query):
+        unfilled_count = 0
+        if with_unfilled:
             infos, total = memory.list(query, limit=limit)
         else:
-            # Most homes have no memory bank, and this import takes long.
-            from memoranda.faces.bank.templates import list_without_templates
-
-            listed = list_without_templates(memory, query, limit=limit)
-            infos = listed.infos
-            total = listed.total
-            hidden = listed.hidden
+            infos, total, unfilled_count = memory.list_filled(query, limit=limit)
         counts = left_out(memory, query)
-        if hidden:
-            counts.insert(0, f"{hidden} (--project banks)")
+        if unfilled_count:
+            counts.insert(0, f"{unfilled_files(unfilled_count)} (--project {BANK_PROJECT})")
         noun = _noun_of(memory, query, total) if needs_noun else ""
         return ListedNotes(infos, total, counts, noun)
 
     # `at_once` compares the disk with the index once, before all of these queries.
     return memory.at_once(list_and_count)
-
-
-def _may_have_templates(memory: ReadVerbs, query: Query) -> bool:
-    """Whether the notes of memory banks are among those that pass a query."""
-    return query.projects is None and bool(memory.stats().projects.get("banks"))
 
 
 def left_out(memory: ReadVerbs, query: Query) -> list[str]:

@@ -355,7 +355,7 @@ def _containing_notes(memory: ReadVerbs, query: Query, text: str, limit: int) ->
     limit: how many notes at most; 0 means all.
     """
     listed_notes = list_notes(
-        memory, query.replace(contains=text or None), limit, with_templates=True
+        memory, query.replace(contains=text or None), limit, with_unfilled=True
     )
     return _FoundNotes(listed_notes.infos, Hits([], listed_notes.total), listed_notes.left_out)
 

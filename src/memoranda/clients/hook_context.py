@@ -515,14 +515,15 @@ def _notes_of_others(
         archived=False,
         valid_at=now,
         upheld=memory.upheld_rows(),
+        # A file of a bank that nobody has filled is not news, either.
+        filled=True,
         order="created",
     )
     infos, _ = memory.list(query, limit=60)
     for info in infos:
-        # Entries, traces and imports are not news, nor is a file of a bank that nobody has filled.
+        # Entries, traces and imports are not news.
         is_import = info.provenance.who == "import"
-        is_unfilled = info.provenance.tool == "activate"
-        if info.project in (KV_PROJECT, TRACE_PROJECT) or is_import or is_unfilled:
+        if info.project in (KV_PROJECT, TRACE_PROJECT) or is_import:
             continue
         # The owner has no agent's name, and neither has a file that appeared without us.
         writer = writers.get((info.project, info.path))

@@ -111,6 +111,11 @@ def plural(count: int, word: str) -> str:
     return f"{count:,} {word}{'' if count == 1 else 's'}"
 
 
+def unfilled_files(count: int) -> str:
+    """Return the words for files of memory banks that a list leaves out."""
+    return plural(count, "untouched bank template")
+
+
 def counted(hits: Hits, word: str = "note") -> str:
     """Return the number of hits with a noun: `1 note`, `10,000 or more notes`."""
     if hits.is_lower_bound:

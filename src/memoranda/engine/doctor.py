@@ -460,18 +460,22 @@ def _notes_unlike_their_files(memory: ReadVerbs) -> list[Finding]:
     """
     infos = memory.index.notes.sample(_MOST_COMPARED_NOTES)
     compared_bytes = 0
+    compared_count = 0
     unlike: list[NoteInfo] = []
     for info in infos:
         compared_bytes += info.size
         if compared_bytes > _MOST_COMPARED_BYTES:
             break
-        if memory.sees(info.scope) and _is_unlike_its_file(memory, info):
+        if not memory.sees(info.scope):
+            continue
+        compared_count += 1
+        if _is_unlike_its_file(memory, info):
             unlike.append(info)
     if not unlike:
         return []
     first = unlike[0]
     text = (
-        f"of {len(infos)} notes that were compared, the index has another text, title, type or tag "
+        f"of {compared_count} notes that were compared, the index has another text, title, type or tag "
         f"than the file has of {len(unlike)}, such as {first.project}/{first.path}"
     )
     return [Finding("error", "index_stale", ".memoranda/index.db", text, _REBUILD)]

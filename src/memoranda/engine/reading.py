@@ -28,7 +28,7 @@ from memoranda.errors import (
     OutsideError,
     ProjectWarning,
 )
-from memoranda.index.rows import NoteInfo, NotesListed
+from memoranda.index.rows import FilledNotes, NoteInfo, NotesListed
 from memoranda.index.told_notes import Mark, ToldNote, evidence_text, told_notes
 from memoranda.ledger.review_rows import ANSWER
 from memoranda.note import links
@@ -895,6 +895,24 @@ class ReadVerbs(ProjectList):
         )
         self.engine.count_pending_reads(infos)
         return NotesListed(infos, total)
+
+    @verb
+    def list_filled(self, query: Query, *, limit: int, offset: int = 0) -> FilledNotes:
+        """List notes, but not the files of memory banks that nobody has filled yet.
+
+        They are newer than all that a person wrote before, so a list of the newest notes would have
+        nothing else. A query that names projects asks for all of their notes.
+
+        limit: how many notes at most; 0 means all.
+        offset: how many notes to skip.
+        """
+        if query.projects is not None:
+            infos, total = self.list(query, limit=limit, offset=offset)
+            return FilledNotes(infos, total, 0)
+
+        infos, total = self.list(query.replace(filled=True), limit=limit, offset=offset)
+        _, total_with_unfilled = self.list(query, limit=1)
+        return FilledNotes(infos, total, total_with_unfilled - total)
 
     def since(self, text: str) -> datetime:
         """Return the beginning of a time frame such as `2h` or `yesterday` (contract 000b, 5)."""

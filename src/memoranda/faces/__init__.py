@@ -121,7 +121,7 @@ def registry(
 
     settings: the settings of the home, some of which are about toolsets.
     hooks: the hooks around each call. None means no hooks.
-    like: the preset that the tools of `graph` behave like. None for the tools of memoranda.
+    like: the preset whose toolset behaves like another server. None for the tools of memoranda.
     entries: returns a caller's key-value entries. None means that entries are notes.
     graphs: returns the graph of a project. None means that entities are notes.
     manners: name of a toolset -> a function that adapts the toolset to another program. None for
@@ -138,14 +138,19 @@ def registry(
             "with_notes": "notes" in toolset_names,
         },
         "notes": {"agents_may_add_projects": settings.agents_may_add_projects},
-        "graph": {"like": like, "reply_chars": settings.graph_reply_chars, "open_graph": graphs},
+        "graph": {
+            # A preset may have further toolsets, which are our own.
+            "like": like if like in FACES["graph"].presets else None,
+            "reply_chars": settings.graph_reply_chars,
+            "open_graph": graphs,
+        },
         "bank": {
             "debug": settings.bank_debug,
             "llm_url": settings.llm_base_url,
             "llm_model": settings.llm_model,
             "llm_key": settings.llm_key,
         },
-        "kv": {"open_entries": entries},
+        "kv": {"open_entries": entries, "tells_others": like not in FACES["kv"].presets},
         "agent": {},
     }
     toolsets = []

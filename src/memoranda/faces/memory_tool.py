@@ -162,8 +162,11 @@ class MemoryCommands:
     def _other_notes_hint(self, memory: MemorySession) -> str:
         """Return how many notes are not below /memories, and how to see them. "" if there are none.
 
-        A caller who has no tool to read them is told the newest ones.
+        A caller who has no tool to read them is told the newest ones. A caller with one folder, such
+        as an end user's, is told nothing.
         """
+        if self.folder:
+            return ""
         sentence = count_sentence(memory, PROJECT, _ROOT)
         if not sentence:
             return ""

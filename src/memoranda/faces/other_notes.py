@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
 MOST_NOTES = 5
 """At most this many other notes are told with a reply."""
-# The newest notes of other projects are looked for among this many notes.
-_MOST_READ_NOTES = 200
+# The notes that may be told are looked for among this many, since some may be held back.
+_MOST_READ_NOTES = 50
 _MAX_TITLE_CHARACTERS = 80
 _MAX_TEXT_CHARACTERS = 200
 
@@ -33,16 +33,19 @@ class OtherNote(NamedTuple):
     project: the name of the project.
     title: the title of the note.
     text: a part of its text, as one line.
+    remarks: who wrote it or gave it its name, such as `by claude, unconfirmed`. "" if the owner did.
     """
 
     project: str
     title: str
     text: str
+    remarks: str
 
     @property
     def line(self) -> str:
         """Return the note as one line: `- "Tides" in project notes: High at noon`."""
-        return f'- "{self.title}" in project {self.project}: {self.text}'
+        place = f"{self.project} ({self.remarks})" if self.remarks else self.project
+        return f'- "{self.title}" in project {place}: {self.text}'
 
 
 def _other_projects(memory: MemorySession, project: str) -> tuple[str, ...]:
@@ -99,7 +102,7 @@ def notes_matching(
         return []
     notes: list[OtherNote] = []
     for hit in hits:
-        notes.append(_other_note(hit.note, hit.passage))
+        notes.append(_other_note(memory, hit.note, hit.passage))
     return notes
 
 
@@ -109,14 +112,14 @@ def newest_notes(memory: MemorySession, project: str) -> list[OtherNote]:
     project: the project to leave out.
     """
     from memoranda.engine.contents import contents
-    from memoranda.faces.bank.templates import list_without_templates
 
-    # Most of the newest notes may be of the project that is left out.
-    listed = list_without_templates(memory, Query(valid_at=memory.clock()), limit=_MOST_READ_NOTES)
-    others = [info for info in listed.infos if info.project != project]
-    shown_infos = [info for info in others if not memory.is_held_back(info)][:MOST_NOTES]
+    projects = _other_projects(memory, project)
+    query = Query(projects=projects, valid_at=memory.clock(), filled=True)
+    infos, _ = memory.list(query, limit=_MOST_READ_NOTES)
+    shown_infos = [info for info in infos if not memory.is_held_back(info)][:MOST_NOTES]
     texts = contents(memory, shown_infos)
-    return [_other_note(info, text) for info, text in zip(shown_infos, texts, strict=True)]
+    pairs = zip(shown_infos, texts, strict=True)
+    return [_other_note(memory, info, text) for info, text in pairs]
 
 
 def note_named(memory: MemorySession, project: str, name: str) -> OtherNote | None:
@@ -131,12 +134,18 @@ def note_named(memory: MemorySession, project: str, name: str) -> OtherNote | No
         return None
     is_elsewhere = info.project in _other_projects(memory, project)
     if is_elsewhere and not memory.is_held_back(info):
-        return _other_note(info, "")
+        return _other_note(memory, info, "")
     return None
 
 
-def _other_note(info: NoteInfo, text: str) -> OtherNote:
+def _other_note(memory: MemorySession, info: NoteInfo, text: str) -> OtherNote:
     """Return a note in the form that replies have, without marks that could end our own."""
     title = cut(info.title, _MAX_TITLE_CHARACTERS)
     one_line = " ".join(text[:_MAX_TEXT_CHARACTERS].split())
-    return OtherNote(info.project, without_marks(flat(title)), without_marks(flat(one_line)))
+    remarks = ", ".join(mark.words for mark in memory.origin_marks(info))
+    return OtherNote(
+        info.project,
+        without_marks(flat(title)),
+        without_marks(flat(one_line)),
+        remarks,
+    )

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from memoranda.index.tables import Row
 from memoranda.note.model import (
+    BANK_PROJECT,
     BUILT_IN_PROJECTS,
     GRAPH_PROJECT,
     KV_PROJECT,
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
 
 # A key of project kv has only one value. Traces of sessions do not state facts.
 _WITHOUT_CLAIMS = (KV_PROJECT, TRACE_PROJECT)
-_BANKS = "banks"
 # At most this many notes about one subject are compared.
 _MOST_NOTES = 100
 # A longer observation is not read for claims. Reading it could take long, since it may be as long as a
@@ -102,8 +102,8 @@ def _space(note: Note) -> str:
 
     "" is the space of the built-in projects, `banks/tram` the space of the bank `tram`.
     """
-    if note.project == _BANKS:
-        return f"{_BANKS}/{note.path.partition('/')[0]}"
+    if note.project == BANK_PROJECT:
+        return f"{BANK_PROJECT}/{note.path.partition('/')[0]}"
     if note.project in BUILT_IN_PROJECTS:
         return ""
     return note.project

@@ -28,6 +28,7 @@ from memoranda.index.filters import (
     wanted,
 )
 from memoranda.index.rows import NoteInfo, in_order
+from memoranda.index.unfilled import unfilled_rows
 from memoranda.note.links import check_length, lead, slug
 from memoranda.note.model import ARCHIVE_PROJECT, CATEGORY_PROJECT, TRACE_PROJECT
 from memoranda.query import Query
@@ -458,6 +459,10 @@ def conditions_of(db: sqlite3.Connection, query: Query, viewer: str | None) -> C
     if query.address is not None:
         rows = at_address(db, query.address, viewer, query.projects)
         conditions.add(f"n.row in ({_THESE})", json.dumps(rows))
+    if query.filled:
+        unfilled = sorted(unfilled_rows(db))
+        if unfilled:
+            conditions.add(filters.excluded(unfilled, "n.row"))
     return conditions
 
 

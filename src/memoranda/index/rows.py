@@ -293,6 +293,19 @@ class NotesListed(NamedTuple):
     total: int
 
 
+class FilledNotes(NamedTuple):
+    """One page of a list without the unfilled files of memory banks.
+
+    notes: the notes on this page.
+    total: the number of notes on all pages.
+    unfilled: the number of unfilled files that are on no page.
+    """
+
+    notes: list[NoteInfo]
+    total: int
+    unfilled: int
+
+
 @dataclass(slots=True, eq=False, repr=False)
 class ScoredMemory(ValueObject):
     """A memory found by a smart search.

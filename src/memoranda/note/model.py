@@ -85,6 +85,7 @@ FURTHER = (
 
 BUILT_IN_PROJECTS = ("categories", "memories", "notes", "graph", "banks", "kv")
 CATEGORY_PROJECT = "categories"
+BANK_PROJECT = "banks"
 KV_PROJECT = "kv"
 GRAPH_PROJECT = "graph"
 """The built-in projects whose notes have a special form: memories, key-value entries, entities."""

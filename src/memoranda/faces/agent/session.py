@@ -22,7 +22,6 @@ from memoranda.engine.telling.contested import with_leaders_first
 from memoranda.errors import Ambiguous, InvalidInput, NotFound
 from memoranda.faces import registry as registry_of
 from memoranda.faces.arguments import Arguments
-from memoranda.faces.bank.templates import list_without_templates
 from memoranda.faces.reply import Reply, refused
 from memoranda.faces.tool import Hooks, Registry, Subscription, function_of
 from memoranda.note.model import CATEGORY_PROJECT, MEMORY_PROJECTS, TRACE_PROJECT, Draft
@@ -415,7 +414,7 @@ def memory_list(memory: MemorySession, arguments: Arguments) -> Reply:
     """List the memories that pass the filters."""
     query = _query(memory, arguments).replace(projects=None)
     limit = min(arguments["limit"], _MAX_LIMIT)
-    infos = list_without_templates(memory, query, limit=limit).infos
+    infos = memory.list_filled(query, limit=limit).notes
     return _success_reply(documents.notes(memory, infos).rows, count=len(infos))
 
 

@@ -45,6 +45,7 @@ from memoranda.faces.bank.bank import (
 from memoranda.faces.bank.placement import Placement
 from memoranda.faces.reply import Reply
 from memoranda.faces.tool import Tool, Toolset, declarations, flags_of, function_of
+from memoranda.note.bank_files import FOLDERS
 from memoranda.sources.files import NAME_REASONS
 from memoranda.text.gate import default_rules
 
@@ -350,7 +351,7 @@ def list_(state: ServerState, memory: MemorySession, arguments: Arguments) -> di
     if named_kind:
         _check_kind("list", named_kind)
         kinds = (named_kind,)
-    return {banks.FOLDERS[kind]: _bank_documents(memory, kind) for kind in kinds}
+    return {FOLDERS[kind]: _bank_documents(memory, kind) for kind in kinds}
 
 
 def _bank_documents(memory: MemorySession, kind: str) -> list[dict[str, Any]]:
@@ -360,7 +361,7 @@ def _bank_documents(memory: MemorySession, kind: str) -> list[dict[str, Any]]:
     from memoranda.engine.plain_files import Files
 
     try:
-        entries = Files(memory, banks.PROJECT).entries(banks.FOLDERS[kind])
+        entries = Files(memory, banks.PROJECT).entries(FOLDERS[kind])
     except NotFound:
         entries = []
     folders = [name for name, place in entries if place.kind == "folder" and not place.link]

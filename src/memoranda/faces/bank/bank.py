@@ -23,6 +23,8 @@ from typing import TYPE_CHECKING, Any
 from memoranda.clock import EPOCH, parse_stamp, stamp
 from memoranda.errors import MemorandaError, NotFound
 from memoranda.faces.texts import text_file
+from memoranda.note.bank_files import FOLDERS, composed, files_of
+from memoranda.note.model import BANK_PROJECT
 from memoranda.sources.layout import SKIPPED_FOLDERS
 from memoranda.sources.path_guard import NAME_BYTES
 from memoranda.text.user_path import user_path
@@ -33,10 +35,9 @@ if TYPE_CHECKING:
     from memoranda.sources.base import File, Stamp
 
 KINDS = ("global", "project", "code")
-FOLDERS = {"global": "global", "project": "projects", "code": "code"}
 AUTO = ("", "auto")
 """Ids that ask for detection."""
-PROJECT = "banks"
+PROJECT = BANK_PROJECT
 RECORD = ".bank.json"
 # A reply recommends to shorten a larger bank.
 MANY_TOKENS = 6000
@@ -117,7 +118,7 @@ def bank_data(name: str) -> dict[str, Any]:
 
 def template_files(kind: str) -> list[str]:
     """Return the paths of the files that a new bank of this kind begins with, in their order."""
-    return [template_file["file"] for template_file in bank_data("templates")[kind]]
+    return [file.path for file in files_of(kind)]
 
 
 def in_order(kind: str, paths: Sequence[str]) -> list[str]:
@@ -137,14 +138,12 @@ def template_texts(kind: str, info: BankInfo) -> dict[str, str]:
     description of the project.
     """
     texts = {}
-    for template in bank_data("templates")[kind]:
-        # Each section is a pair (heading, sentence).
-        sections = [list(section) for section in template["sections"]]
-        is_main_file = not template["title"]
+    for file in files_of(kind):
+        sections = list(file.sections)
+        is_main_file = not file.title
         if kind == "project" and info.description and is_main_file:
-            sections[0][1] = info.description
-        body = "".join(f"\n## {heading}\n{sentence}\n" for heading, sentence in sections) or "\n"
-        texts[template["file"]] = f"# {template['title'] or info.name}\n{body}"
+            sections[0] = sections[0]._replace(sentence=info.description)
+        texts[file.path] = composed(file.title or info.name, sections)
     return texts
 
 

@@ -82,5 +82,6 @@ def _named(
         note = note_named(memory, project, name)
         if note is not None:
             place = f'project="{flat(note.project)}"'
-            sentences.append(f'"{note.title}" is a note outside the graph: open it with {place}.')
+            noun = f"a note ({note.remarks})" if note.remarks else "a note"
+            sentences.append(f'"{note.title}" is {noun} outside the graph: open it with {place}.')
     return " ".join(sentences)

@@ -44,14 +44,18 @@ class JsonFolder:
             self._opened_folder.fold()
 
 
-def toolset(open_entries: Callable[[MemorySession], Entries] | None = None) -> Toolset:
+def toolset(
+    open_entries: Callable[[MemorySession], Entries] | None = None, *, tells_others: bool = True
+) -> Toolset:
     """Make the toolset `kv`.
 
     open_entries: returns a caller's entries. None means that entries are notes.
+    tells_others: whether replies have fields about the notes of other projects. The server of
+        contract 004 has no such fields.
     """
     tools = declared(
         "kv-tools.json",
-        lambda name: partial(_run, name, open_entries),
+        lambda name: partial(_run, name, open_entries, tells_others),
         contract="kv",
         refuse=_refuse,
     )
@@ -61,18 +65,21 @@ def toolset(open_entries: Callable[[MemorySession], Entries] | None = None) -> T
 def _run(
     name: str,
     open_entries: Callable[[MemorySession], Entries] | None,
+    tells_others: bool,
     memory: MemorySession,
     arguments: Arguments,
 ) -> Reply:
     """Run the tool `name` on the caller's entries.
 
     open_entries: returns a caller's entries. None means that entries are notes.
+    tells_others: whether replies have fields about the notes of other projects.
     """
     from memoranda.engine.entries import NoteEntries
     from memoranda.faces.kv.entry_tools import Store, answer
 
     entries = NoteEntries(memory) if open_entries is None else open_entries(memory)
-    return answer(name, Store(entries, memory), arguments)
+    other_notes = memory if tells_others else None
+    return answer(name, Store(entries, other_notes), arguments)
 
 
 def _refuse(error: InvalidInput) -> Reply:

@@ -57,10 +57,13 @@ class KvRefused(MemorandaError):
 
 
 class Store(NamedTuple):
-    """The entries of a caller, and the memory that has the caller's other notes."""
+    """The entries of a caller, and the caller's other notes.
+
+    other_notes: the memory that has them. None if replies have no fields about them.
+    """
 
     entries: Entries
-    memory: MemorySession
+    other_notes: MemorySession | None = None
 
 
 def answer(tool: str, store: Store, arguments: Arguments) -> Reply:
@@ -224,8 +227,8 @@ def memory_search(store: Store, arguments: Arguments, form: str) -> str:
     if namespace is None:
         fields |= _unreadable_field(store.entries)
         is_last_page = offset + len(results) >= total
-        if is_last_page:
-            more_fields = _other_notes_field(store.memory, query, takes_any_word=not total)
+        if is_last_page and store.other_notes is not None:
+            more_fields = _other_notes_field(store.other_notes, query, takes_any_word=not total)
     return _list_reply(fields, "results", Listed(results, total), offset, form, more_fields)
 
 
@@ -260,11 +263,18 @@ def memory_list_namespaces(store: Store, arguments: Arguments, form: str) -> str
     listed = Listed(items, len(tallies))
     fields = {"namespace_count": len(tallies), **_unreadable_field(store.entries)}
     more_fields: Fields = {}
-    counts = counts_elsewhere(store.memory, KV_PROJECT)
-    if counts:
-        rows = [{"project": project, "notes": count} for project, count in counts.items()]
-        more_fields = {"other_projects": rows}
+    if store.other_notes is not None:
+        more_fields = _other_projects_field(store.other_notes)
     return _list_reply(fields, "namespaces", listed, offset, form, more_fields)
+
+
+def _other_projects_field(memory: MemorySession) -> Fields:
+    """Return a field with the numbers of notes of other projects. Empty if there are none."""
+    counts = counts_elsewhere(memory, KV_PROJECT)
+    if not counts:
+        return {}
+    rows = [{"project": project, "notes": count} for project, count in counts.items()]
+    return {"other_projects": rows}
 
 
 def _unreadable_field(entries: Entries) -> Fields:

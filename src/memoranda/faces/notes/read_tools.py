@@ -29,6 +29,7 @@ from memoranda.documents.wording import (
     related_line,
     relation_line,
     short,
+    unfilled_files,
 )
 from memoranda.engine.links.attachments import attachment_named, attachments_in, symlink_to_note
 from memoranda.errors import (
@@ -41,7 +42,6 @@ from memoranda.errors import (
     project_title,
 )
 from memoranda.faces.arguments import Arguments
-from memoranda.faces.bank.templates import list_without_templates
 from memoranda.faces.notes import replies
 from memoranda.faces.notes.replies import Page, whole
 from memoranda.faces.reply import Reply
@@ -49,6 +49,7 @@ from memoranda.index.rows import Hit, Hits, NoteInfo, Reached
 from memoranda.note.frontmatter import split
 from memoranda.note.links import SCHEME
 from memoranda.note.model import (
+    BANK_PROJECT,
     NOT_UTF8_CODE,
     UTF16_CODE,
     Note,
@@ -514,8 +515,8 @@ def recent_activity(memory: MemorySession, args: Arguments) -> Reply:
         where = f" in {project_title(project)}"
     since = memory.since(frame)
     query = Query(projects=projects, after=since)
-    activity = list_without_templates(memory, query, limit=page.size, offset=page.offset)
-    infos = activity.infos
+    activity = memory.list_filled(query, limit=page.size, offset=page.offset)
+    infos = activity.notes
     total = activity.total
 
     # The page is cut to the size of a reply, in data and text alike.
@@ -529,8 +530,8 @@ def recent_activity(memory: MemorySession, args: Arguments) -> Reply:
 
     head = f"# Changed since {minute(since, zone)}{where}: {plural(total, 'note')}"
     hint = "" if total else "Try a longer timeframe, e.g. 30d, or search_notes."
-    if activity.hidden:
-        hint = f'Not shown: {activity.hidden} (project="banks").'
+    if activity.unfilled:
+        hint = f'Not shown: {unfilled_files(activity.unfilled)} (project="{BANK_PROJECT}").'
     data = {
         "results": listed.rows,
         "timeframe": frame,

@@ -459,7 +459,7 @@ class ChunkReading:
         """All parts of the notes that may answer a question, in no particular order."""
         passages: list[_Passage] = []
         for row in self.rows:
-            # An unfilled file of a memory bank has only the text that `activate` wrote.
+            # An unfilled file of a memory bank has only what a new bank begins with.
             if row in self._unfilled:
                 continue
             if row in self.chunks:

@@ -37,6 +37,7 @@ from memoranda.index.rows import FIRST_PASSAGE, property_text
 from memoranda.index.search.parse import ParsedQuery, Term, phrase_for, shortened, term
 from memoranda.index.search.weights import COLUMNS
 from memoranda.index.search.words import inflected, inflections, one_edit
+from memoranda.index.unfilled import unfilled_rows
 from memoranda.note.model import ARCHIVE_PROJECT
 from memoranda.query import Query
 from memoranda.text.han import other_forms
@@ -774,16 +775,8 @@ class SearchContext:
         return {row for (row,) in self.db.execute(sql, (archive, _json(rows)))}
 
     def unfilled(self, rows: Iterable[int]) -> set[int]:
-        """Return the rows of unfilled notes: files of a memory bank that nobody has written yet.
-
-        Such a note still has the text with which the tool `activate` created it.
-        """
-        banks = self._projects.get("banks")
-        if banks is None:
-            return set()
-        was_activated = "json_extract(provenance, '$.tool') = 'activate'"
-        sql = f"select row from note where project = ? and {was_activated} and row in {_GIVEN}"
-        return {row for (row,) in self.db.execute(sql, (banks, _json(rows)))}
+        """Return the rows of unfilled notes: files of a memory bank that nobody has written yet."""
+        return unfilled_rows(self.db, rows)
 
     def features(self, rows: Iterable[int]) -> list[Features]:
         """Return the features of these notes. Notes that no longer exist are left out."""

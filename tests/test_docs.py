@@ -10,6 +10,7 @@ import tomllib
 from pathlib import Path
 from types import ModuleType
 
+import click
 import pytest
 import yaml
 
@@ -214,3 +215,75 @@ def test_every_section_of_a_contract_that_code_names_is_there() -> None:
                 wrong.append(f"{path.name}: {match[0]}")
     assert wrong == []
     assert count > 100
+
+
+SHELL_BLOCK = re.compile(r"^\s*```(?:sh|text)?\n(.*?)^\s*```$", re.MULTILINE | re.DOTALL)
+
+
+def command_lines(page: Path) -> list[str]:
+    """The lines of the fenced blocks of a page that call `memory`, without comments."""
+    text = page.read_text("utf-8")
+    lines = []
+    for block in SHELL_BLOCK.findall(text):
+        for line in block.splitlines():
+            command = line.strip()
+            if re.match(r"memory [a-z-]", command):
+                lines.append(command)
+    return lines
+
+
+def parse(words: list[str]) -> None:
+    """Parse a command line as `memory` does, without running it. Raises click.UsageError."""
+    from memoranda.cli import command_group
+    from memoranda.cli.invocation import Invocation
+
+    group = command_group()
+    context = group.make_context("memory", list(words), obj=Invocation())
+    while isinstance(group, click.Group):
+        name, group, rest = group.resolve_command(
+            context, [*context._protected_args, *context.args]
+        )
+        context = group.make_context(name, rest, parent=context)
+
+
+# Contracts and laboratory notes quote other versions and other programs.
+USER_PAGES = [page for page in PAGES if not {"contracts", "lab"} & {*page.parts}]
+
+
+@pytest.mark.parametrize("page", USER_PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_every_command_line_of_a_page_is_understood(page: Path) -> None:
+    wrong = []
+    for line in command_lines(page):
+        # What follows a pipe or a redirection belongs to the shell.
+        words = re.split(r"\s(?:[|>]|&&)\s", line, maxsplit=1)[0]
+        try:
+            parse(shlex.split(words, comments=True)[1:])
+        except (click.UsageError, ValueError) as error:
+            wrong.append(f"{line}: {error}")
+    assert wrong == []
+
+
+# An error message in a page, and words that are left out.
+NO_COMMAND = re.compile(r"memory not found|…")
+
+
+@pytest.mark.parametrize("page", USER_PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_every_command_and_option_in_the_text_of_a_page_is_known(page: Path) -> None:
+    text = re.sub(
+        r"^\s*```.*?^\s*```$", "", page.read_text("utf-8"), flags=re.MULTILINE | re.DOTALL
+    )
+    wrong = []
+    for span in re.findall(r"`(memory [a-z-][^`\n]*)`", text):
+        if NO_COMMAND.search(span):
+            continue
+        try:
+            parse(shlex.split(span)[1:])
+        except click.UsageError as error:
+            # The text names a command without its arguments.
+            is_unknown = isinstance(error, click.NoSuchOption) or "unknown command" in str(error)
+            if is_unknown:
+                wrong.append(f"{span}: {error}")
+        except (click.exceptions.Exit, IndexError):
+            # `--version`, `--help`, and a group without a command
+            continue
+    assert wrong == []

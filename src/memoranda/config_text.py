@@ -275,8 +275,11 @@ def round_trip_change(path: Path, changes: Mapping[tuple[str, ...], Any]) -> str
     """
     from memoranda.note.frontmatter import round_trip
 
+    text = _text(path)
+    # A file with broken YAML is reported in the same words as when it is only read.
+    parse(path, text)
     try:
-        changed = round_trip(_text(path), lambda rows, _: _set(rows, changes))
+        changed = round_trip(text, lambda rows, _: _set(rows, changes))
     except ValueError as error:
         raise ConfigFileError(path, str(error)) from None
     # A section whose last key was removed is left as `section: {}`. This line is removed, too.

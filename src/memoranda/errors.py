@@ -669,15 +669,16 @@ class StorageError(MemorandaError):
 
     path: the path in the project, or a name of the thing that could not be written.
     reason: the reason in plain words.
+    hint: a line for a person that says what to do.
     """
 
     code = "storage"
     sentence = "Could not write {}: {}. Nothing was changed."
 
-    def __init__(self, path: str, reason: str):
+    def __init__(self, path: str, reason: str, hint: str = ""):
         self.path = path
         self.reason = reason
-        super().__init__(self.sentence.format(path, reason))
+        super().__init__(self.sentence.format(path, reason), hint)
 
 
 class CannotRead(StorageError):

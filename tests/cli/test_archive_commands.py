@@ -104,7 +104,7 @@ def test_a_run_is_named_by_the_number_of_its_first_change(terminal: Any) -> None
     assert [(entry["change"], entry["run"]) for entry in entries] == [(6, 4), (5, 4), (4, 4)]
     ran = terminal("undo", "4", "--run", "4")
     assert ran.status == 2
-    assert terminal("undo", "--run", "5").err == "Error: There is no run #5.\n"
+    assert terminal("undo", "--run", "5").error == "There is no run #5."
     assert terminal("undo", "--run", "4", "--json").json == {
         "schema": "undo/1",
         "undone": 4,

@@ -85,12 +85,89 @@ def test_wrong_usage_is_said_once_with_the_way_to_the_help(
     terminal: Any, line: str, message: str, command: str
 ) -> None:
     ran = terminal(*line.split())
-    assert (ran.status, ran.out, ran.err) == (
-        2,
-        "",
-        f"Error: {message}\nRun '{command} --help' for usage.\n",
-    )
+    assert (ran.status, ran.out) == (2, "")
+    lines = ran.err.splitlines()
+    assert lines[0] == f"Error: {message}"
+    assert lines[1] == f"Run '{command} --help' for usage."
+    assert ran.err.count("Error:") == 1
     assert not terminal.home.exists()
+
+
+@pytest.mark.parametrize(
+    ("line", "below"),
+    [
+        ("read", "Usage: memory read [OPTIONS] ID..., e.g. memory read 5a1f notes/Plan.md"),
+        ("recent 2wk", "Usage: memory recent [OPTIONS], e.g. memory recent -n 5"),
+        ("kv set a", "Usage: memory kv set [OPTIONS] KEY VALUE..., e.g. memory kv set editor vim"),
+        (
+            "project add",
+            "Usage: memory project add [OPTIONS] [NAME] [DIR], e.g. memory project add work ~/work/notes",
+        ),
+        (
+            "remind",
+            "Usage: memory remind [OPTIONS] [TEXT...], e.g. memory remind call Bob tomorrow at 3pm",
+        ),
+        ("graph foo", "Commands: show, export, import."),
+        (
+            "list --since 2h",
+            "--since is an option of memory recent and memory log and memory undo.",
+        ),
+    ],
+)
+def test_wrong_usage_shows_the_right_form(terminal: Any, line: str, below: str) -> None:
+    ran = terminal(*line.split())
+    lines = ran.err.splitlines()
+    assert len(lines) == 3
+    assert lines[2] == below
+
+
+def test_option_of_many_commands_names_none_of_them(terminal: Any) -> None:
+    ran = terminal("list", "--dry-run")
+    lines = ran.err.splitlines()
+    assert len(lines) == 2
+
+
+@pytest.mark.parametrize(
+    ("line", "remedy"),
+    [
+        (
+            "read nobody",
+            "Find it: memory search WORDS, or memory list. If it was deleted: memory log",
+        ),
+        ("undo 999", "See the changes with their numbers and who made them: memory log"),
+        ("undo --by nobody", "See the changes with their numbers and who made them: memory log"),
+        (
+            "remind call Bob",
+            "Name one, as in: memory remind call Bob tomorrow at 3pm; or add --at WHEN.",
+        ),
+        ("token revoke lap", "Did you mean laptop? Tokens: laptop."),
+        ("space member tem ann reader", "Did you mean team? Spaces: team."),
+        ("project add notes2 .", "Change what agents may do in it: memory project access notes2"),
+    ],
+)
+def test_error_names_the_command_that_helps(
+    terminal: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, line: str, remedy: str
+) -> None:
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    monkeypatch.chdir(folder)
+    terminal.ok("token", "add", "laptop")
+    terminal.ok("space", "add", "team")
+    terminal.ok("project", "add", "notes2", ".")
+    ran = terminal(*line.split())
+    assert ran.status == 1
+    assert ran.err.endswith(f"\n{remedy}\n")
+
+
+@pytest.mark.parametrize("command", ["list", "config set timezone Asia/Shanghai"])
+def test_broken_configuration_is_reported_in_the_same_words(terminal: Any, command: str) -> None:
+    terminal.ok("write", "one")
+    (terminal.home / "config.yaml").write_text("daemon: [\n", "utf-8")
+    ran = terminal(*command.split())
+    lines = ran.err.splitlines()
+    assert len(lines) == 2
+    assert "at line 2" in lines[0]
+    assert lines[1].startswith("Correct the file")
 
 
 def test_text_with_a_dash_in_front_is_text_after_two_dashes(terminal: Any) -> None:
@@ -411,9 +488,9 @@ NEAR = [
     ("ingest ~/vault", "Did you mean --path ~/vault?"),
     ("find tea", "Did you mean search?"),
     ("remember tea", "Did you mean write?"),
-    ("project list x", "Run 'memory project list --help' for usage."),
-    ("import a b", "Run 'memory import --help' for usage."),
-    ("project find", "Run 'memory project --help' for usage."),
+    ("project list x", "Usage: memory project list [OPTIONS], e.g."),
+    ("import a b", "Usage: memory import [OPTIONS] [FILE], e.g."),
+    ("project find", "Commands: add, list, remove,"),
 ]
 
 
@@ -448,8 +525,8 @@ def test_tags_without_their_option_are_answered_with_it(terminal: Any) -> None:
         1,
         "Error: memory not found: drinks\nDid you mean --add drinks,hot?\n",
     )
-    assert terminal("tag", "drinks", ref).err == "Error: memory not found: drinks\n"
-    assert terminal("tag", ref, "drinks", "--add", "x").err == "Error: memory not found: drinks\n"
+    assert terminal("tag", "drinks", ref).error == "memory not found: drinks"
+    assert terminal("tag", ref, "drinks", "--add", "x").error == "memory not found: drinks"
 
 
 def test_an_interrupt_ends_with_130_and_silence(

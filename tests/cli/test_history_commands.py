@@ -83,7 +83,7 @@ def test_an_older_text_is_found_by_change_or_time(terminal: Any) -> None:
     assert terminal("restore", "notes/Plan.md", "--at", "once").error == 'invalid --at time: "once"'
     assert terminal("restore", "notes/None.md").error == "no older text of notes/None.md is kept"
     for ref in ("nobody", "nobody/x.md"):
-        assert terminal("restore", ref).err == f"Error: memory not found: {ref}\n"
+        assert terminal("restore", ref).error == f"memory not found: {ref}"
     ran = terminal("restore", "notes/Plan.md", "--change", "99")
     assert ran.error == "#99 replaced or deleted no text of notes/Plan.md"
     assert "memory log notes/Plan.md" in ran.err

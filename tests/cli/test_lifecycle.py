@@ -46,7 +46,7 @@ def test_upgrade_refuses_what_is_no_category_and_what_is_no_memory(terminal: Any
 
     assert ran.status == 1
     assert ran.out == ""
-    assert ran.err == "Error: memory not found: deadbeef\n"
+    assert ran.error == "memory not found: deadbeef"
     assert terminal("upgrade").status == 2
 
 

@@ -96,7 +96,7 @@ def test_long_work_shows_a_bar(terminal: Any, tmp_path: Path) -> None:
 
 def test_an_error_is_red_on_a_terminal_alone(terminal: Any) -> None:
     assert shown("read", "nobody").startswith("\x1b[31;1mError:\x1b[0m memory not found: nobody")
-    assert terminal("read", "nobody").err == "Error: memory not found: nobody\n"
+    assert terminal("read", "nobody").error == "memory not found: nobody"
 
 
 def test_a_cut_text_keeps_whole_characters() -> None:

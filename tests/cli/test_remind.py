@@ -56,7 +56,7 @@ def test_a_phrase_is_read_as_the_contract_says(terminal: Any, row: dict[str, Any
         assert list(ran.json) == ["schema", "error"]
         assert list(error) == ["code", "message", "candidates"]
         assert error["code"] == row["error"]
-        assert ran.err == f"Error: {error['message']}\n"
+        assert ran.error == error["message"]
         if "candidates" in row:
             assert error["candidates"] == row["candidates"]
         return
@@ -87,7 +87,7 @@ def test_a_phrase_is_read_as_the_contract_says(terminal: Any, row: dict[str, Any
 )
 def test_what_is_refused_stores_nothing(terminal: Any, text: str, message: str) -> None:
     ran = terminal("remind", text, "--now", NOW)
-    assert (ran.status, ran.out, ran.err) == (1, "", f"Error: {message}\n")
+    assert (ran.status, ran.out, ran.error) == (1, "", message)
     assert not (terminal.home / "categories").exists()
 
 

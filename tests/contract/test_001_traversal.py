@@ -52,16 +52,16 @@ def test_an_id_that_is_none_is_not_found(terminal: Any) -> None:
     ref = terminal.write("kept")
     before = outside(terminal.folder)
     for string in STRINGS:
-        missing = f"memory not found: {flat(string)}\n"
+        missing = f"memory not found: {flat(string)}"
         for argv in (["read"], ["delete"], ["tag", "--add", "t"], ["backlinks"]):
             ran = terminal(*argv, "--", string)
             assert ran.status == 1, argv
-            assert ran.err == f"Error: {missing}", argv
+            assert ran.error == missing, argv
         for verb in ("link", "unlink"):
             for pair, word in (([string, ref], "source"), ([ref, string], "target")):
                 ran = terminal(verb, "--", *pair)
                 assert ran.status == 1, verb
-                assert ran.err == f"Error: {word} not found: {missing}", verb
+                assert ran.error == f"{word} not found: {missing}", verb
 
     assert outside(terminal.folder) == before
 

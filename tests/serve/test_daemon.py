@@ -54,6 +54,7 @@ def test_a_second_one_says_who_holds_the_lock_and_after_kill_9_the_next_starts_a
             assert status == 1
             assert err == (
                 f"Error: daemon already running (lock file: {home}/.daemon.lock, held by process {first.process.pid})\n"
+                "End that one: memory serve --stop\n"
             )
         first.process.kill()
         first.process.wait()

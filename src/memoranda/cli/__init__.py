@@ -290,18 +290,13 @@ def _report_error(invocation: Invocation, error: MemorandaError) -> int:
     invocation: says whether the answer is JSON.
     """
     from memoranda.cli import output
-    from memoranda.errors import NotFound, ProjectNotFound, choices
 
-    hint = error.hint
-    if isinstance(error, ProjectNotFound):
-        hint = choices(error.name, error.names, "Projects")
-    elif isinstance(error, NotFound) and error.suggestions:
-        hint = f"Did you mean {' or '.join(error.suggestions)}?"
     details = {}
     if error.code in _TIME_ERRORS:
         times = getattr(error, "candidates", ())
         details["candidates"] = [moment.isoformat() for moment in times]
     sentence = output.error_sentence(error)
+    hint = output.remedy(error)
     return _failed(invocation, sentence, error.code, error.exit_code, hint, **details)
 
 

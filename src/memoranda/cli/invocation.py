@@ -303,7 +303,8 @@ def text_from(words: tuple[str, ...]) -> str:
     try:
         return sys.stdin.buffer.read().decode("utf-8-sig")
     except UnicodeDecodeError:
-        raise Failure("the text on stdin is not valid UTF-8", "not_text") from None
+        hint = "Convert it: iconv -f latin1 -t utf-8 FILE | memory …"
+        raise Failure("the text on stdin is not valid UTF-8", "not_text", hint) from None
 
 
 @contextmanager

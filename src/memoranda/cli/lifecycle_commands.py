@@ -23,7 +23,7 @@ from memoranda.cli.memory_commands import (
 )
 from memoranda.cli.output import Failure
 from memoranda.cli.rows import noun
-from memoranda.cli.syntax import Number, Text, Usage, command, flag, option
+from memoranda.cli.syntax import Number, Text, Usage, command, flag, option, wrong_count
 from memoranda.clock import stamp
 from memoranda.documents.wording import minute, plural, preview, question_lines, subject_lines
 from memoranda.engine.contents import content_of
@@ -405,7 +405,7 @@ def remind(
     if includes_fired and not is_list:
         raise Usage("--all needs --list")
     if (is_list or is_done) and words:
-        raise Usage(f"accepts 0 arg(s), received {len(words)}")
+        raise wrong_count(f"accepts 0 arg(s), received {len(words)}")
     if is_list:
         _list_reminders(call, includes_fired=includes_fired)
     elif done_reminder is not None:
@@ -414,7 +414,7 @@ def remind(
         text = content_from(words, scope=note_options["scope"])
         _set_reminders(call, text, when, dry_run=dry_run, **note_options)
     else:
-        raise Usage("requires at least 1 arg(s), only received 0")
+        raise wrong_count("requires at least 1 arg(s), only received 0")
 
 
 def _acknowledge(call: Invocation, ref: str, *, dry_run: bool) -> None:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from memoranda import documents
 from memoranda.cli import output
 from memoranda.cli.invocation import Invocation, text_from
-from memoranda.cli.output import Failure, error_sentence
+from memoranda.cli.output import Failure, error_sentence, remedy
 from memoranda.cli.syntax import Names, Text, command, flag, option
 from memoranda.clock import to_utc
 from memoranda.documents.wording import day, place, whole_note
@@ -410,7 +410,8 @@ def _change_links(call: Invocation, verb: str, *refs: str) -> None:
             try:
                 ends.append(memory.find_any(ref, looseness=Looseness.CASE))
             except NotFound as error:
-                raise Failure(f"{name} not found: {error_sentence(error)}", error.code) from None
+                message = f"{name} not found: {error_sentence(error)}"
+                raise Failure(message, error.code, remedy(error)) from None
         source, target = ends
         if source.row == target.row:
             raise Failure("cannot link a memory to itself")

@@ -11,12 +11,16 @@ from unicodedata import combining, east_asian_width
 
 from memoranda.errors import (
     Ambiguous,
+    CannotUndo,
+    ConfigFileError,
     MemorandaError,
     NotAFolder,
     NotFound,
+    NoTime,
     NotInHistory,
     ProjectNotFound,
     ProjectOverlaps,
+    choices,
 )
 from memoranda.text.unicode import flat, json_escape, one_line, visible
 
@@ -75,6 +79,32 @@ def error_sentence(error: MemorandaError) -> str:
     if isinstance(error, ProjectOverlaps):
         return f"{error.folder} overlaps project {error.other}"
     return str(error)
+
+
+# The line below an error of a class that says which command helps. The first class counts.
+_REMEDIES: tuple[tuple[type[MemorandaError], str], ...] = (
+    (NotInHistory, "See which changes there were: memory log"),
+    (NotFound, "Find it: memory search WORDS, or memory list. If it was deleted: memory log"),
+    (NoTime, "Name one, as in: memory remind call Bob tomorrow at 3pm; or add --at WHEN."),
+    (ConfigFileError, "Correct the file, or remove it; then the defaults count."),
+)
+_NUMBERS_OF_CHANGES = "See the changes with their numbers and who made them: memory log"
+
+
+def remedy(error: MemorandaError) -> str:
+    """Return the line below an error that says what to do. "" if there is none."""
+    if error.hint:
+        return error.hint
+    if isinstance(error, ProjectNotFound):
+        return choices(error.name, error.names, "Projects")
+    if isinstance(error, NotFound) and error.suggestions:
+        return f"Did you mean {' or '.join(error.suggestions)}?"
+    if isinstance(error, CannotUndo) and not error.change:
+        return _NUMBERS_OF_CHANGES
+    for kind, line in _REMEDIES:
+        if isinstance(error, kind):
+            return line
+    return ""
 
 
 def table_row(template: str, *cells: object) -> str:

@@ -18,7 +18,17 @@ import click
 from memoranda import documents
 from memoranda.cli.invocation import Invocation
 from memoranda.cli.output import Failure
-from memoranda.cli.syntax import Number, Text, Usage, command, flag, group, option, stored
+from memoranda.cli.syntax import (
+    Number,
+    Text,
+    Usage,
+    command,
+    flag,
+    group,
+    option,
+    stored,
+    wrong_count,
+)
 from memoranda.documents.wording import plural
 from memoranda.engine.links.attachments import (
     conventions_of,
@@ -117,7 +127,8 @@ def project_add(
         is_new_folder = has_folder and not os.path.lexists(folder)
         project, action = memory.add_project(name, place, as_default, access=access)
         if action == "unchanged":
-            raise Failure(f"project exists: {project.name}", "exists")
+            hint = f"Change what agents may do in it: memory project access {project.name}"
+            raise Failure(f"project exists: {project.name}", "exists", hint)
         (row,) = documents.projects(memory, [project])
         # An agent may add only a folder that the owner has allowed.
         if action == "asked":
@@ -161,7 +172,7 @@ def _named_folder(words: tuple[str, ...]) -> tuple[str, str]:
     Raises Usage, and Failure if only the folder is named and it does not exist.
     """
     if not words:
-        raise Usage("accepts between 1 and 2 arg(s), received 0")
+        raise wrong_count("accepts between 1 and 2 arg(s), received 0")
     folder = absolute_path(words[-1]) if words[-1] else ""
     if len(words) > 1:
         return words[0], folder
@@ -173,7 +184,7 @@ def _named_folder(words: tuple[str, ...]) -> tuple[str, str]:
                 "not_found",
                 "To make it: memory project add NAME DIR",
             )
-        raise Usage("accepts 2 arg(s), received 1")
+        raise wrong_count("accepts 2 arg(s), received 1")
     name = re.sub(r"[^\w .\-]+", "-", Path(folder).stem).strip(" .-")
     return name[:_MAX_NAME_CHARACTERS], folder
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from memoranda import config as settings_file
 from memoranda import config_text
+from memoranda.cli import output
 from memoranda.cli.invocation import Invocation
 from memoranda.cli.output import Failure, table_row
 from memoranda.cli.syntax import Names, Number, Text, command, group, option
@@ -163,7 +164,9 @@ def _write(call: Invocation, key: ConfigKey, value: Any) -> None:
         except ConfigFileError as error:
             # If the error is about this setting, the message need not name it twice.
             reason = error.problem if error.key == key.name else error.reason
-            raise Failure(f"cannot set {key.name}: {reason}", error.code) from None
+            # A wrong value is in the command line, and any other fault is in the file.
+            hint = "" if error.key == key.name else output.remedy(error)
+            raise Failure(f"cannot set {key.name}: {reason}", error.code, hint) from None
     row = _row(config_text.read(settings.file), key)
     call.answer(f"{key.name}: {_value_text(row['value']) or key.default}", **row)
 

@@ -65,6 +65,8 @@ _FOREIGN_NAMES = {
 }
 # Options for a file or folder. An error for an unexpected argument suggests them.
 _PLACE_OPTIONS = ("--path", "--input", "--output")
+# An error for an unknown option names the commands that have it, unless there are more of them.
+_MOST_TAKERS = 3
 
 
 class Usage(click.UsageError):
@@ -75,6 +77,8 @@ class Usage(click.UsageError):
 
     guesses: Sequence[str] = ()
     """Commands or options that the user may have meant, for "Did you mean …?"."""
+    form = ""
+    """A line that shows the right form of the command line."""
 
     def __init__(self, message: str, ctx: click.Context | None = None):
         super().__init__(message, ctx or click.get_current_context(silent=True))
@@ -228,7 +232,7 @@ class PositionalWords(click.Argument):
         is_too_much = self.most is not None and count > self.most
         if ctx.resilient_parsing or (is_enough and not is_too_much):
             return words
-        error = Usage(self._wrong_count(count), ctx)
+        error = wrong_count(self._wrong_count(count), ctx)
         if self.most == 0 and count == 1:
             # The word may belong to an option: `memory export notes` for `--output notes`.
             error.guesses = [
@@ -267,6 +271,21 @@ class PositionalWords(click.Argument):
         if values:
             return Names("word", values).shell_complete(ctx, self, incomplete)
         return []
+
+
+def wrong_count(message: str, ctx: click.Context | None = None) -> Usage:
+    """Make the error for a wrong number of arguments. It shows the right form and an example.
+
+    message: the contract's sentence for the number.
+    ctx: the context of the command. None means the current one.
+    """
+    error = Usage(message, ctx)
+    if error.ctx is not None:
+        error.form = " ".join(error.ctx.get_usage().split())
+        example = getattr(error.ctx.command, "example", "")
+        if example:
+            error.form += f", e.g. {example}"
+    return error
 
 
 @cache
@@ -519,6 +538,9 @@ class Group(_Documented, click.Group):
         else:
             aliases = [alias for alias in ALIASES if self.named(alias) in self._modules]
             error.guesses = near(name, [*self._modules, *aliases])
+        # The help of the main group has too many commands for an error.
+        if ctx.parent is not None:
+            error.form = f"Commands: {', '.join(self._modules)}."
         return error
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -644,11 +666,16 @@ def usage_words(error: click.UsageError) -> tuple[str, str]:
     guesses: Sequence[str] = ()
     if isinstance(error, Usage):
         guesses = error.guesses
+        hint += f"\n{error.form}" if error.form else ""
     elif isinstance(error, click.NoSuchOption):
         message = f"unknown flag: {error.option_name}"
         if error.ctx and _takes_any_words(error.ctx.command):
             hint += "\nPut -- in front of text that begins with a dash."
-        guesses = _options_like(error)
+        takers = _commands_with(error)
+        if takers:
+            hint += f"\n{error.option_name} is an option of {' and '.join(takers)}."
+        else:
+            guesses = _options_like(error)
     elif isinstance(error, click.BadOptionUsage):
         if error.ctx and _is_flag(error.option_name, error.ctx.command):
             message = f"{error.option_name} takes no value"
@@ -697,6 +724,24 @@ def _options_like(error: click.NoSuchOption) -> list[str]:
     else:
         similar_names = near(unknown_name, long_options)
     return [f"--{name}" for name in similar_names]
+
+
+def _commands_with(error: click.NoSuchOption) -> list[str]:
+    """Return the few commands that have the unknown option: `memory recent` for `--since`.
+
+    Empty if more than `_MOST_TAKERS` commands have it, since none of them is then meant.
+    """
+    if not error.ctx:
+        return []
+    root_context = error.ctx.find_root()
+    root = root_context.command
+    assert isinstance(root, Group)
+    names = []
+    for name in root.list_commands(root_context):
+        command = root.get_command(root_context, name)
+        if command is not None and error.option_name in _spellings(command):
+            names.append(f"memory {name}")
+    return names if len(names) <= _MOST_TAKERS else []
 
 
 @command(

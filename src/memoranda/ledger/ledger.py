@@ -118,7 +118,8 @@ class Ledger:
         """The changes that wait to be made together."""
         # First, because nothing is adopted once the private folder exists
         former_name.adopt(layout.root, layout.private)
-        with storing("the memory home"):
+        hint = f"It is {layout.root}. Choose another one with --home or MEMORY_HOME."
+        with storing("the memory home", hint):
             # Most homes have their private folder inside, and need no further module
             if layout.is_apart:
                 from memoranda.ledger.state_folder import open_state

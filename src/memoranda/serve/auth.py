@@ -24,7 +24,7 @@ from memoranda import clock as clocks
 from memoranda import former_name
 from memoranda.clock import Clock, parse_stamp, stamp
 from memoranda.engine.access_table import AccessTable
-from memoranda.errors import Exists, InvalidInput, MemorandaError
+from memoranda.errors import Exists, InvalidInput, MemorandaError, choices
 from memoranda.faces.tool import Tool
 from memoranda.note.model import TAKEN_AGENTS
 from memoranda.sources.base import sha256
@@ -233,7 +233,8 @@ class Access:
                 if ref in (row["name"], row["id"]) and not row["revoked"]
             ]
             if not matching_rows:
-                raise NoSuch(f"no such token: {ref}")
+                names = [row["name"] for row in rows.get("tokens", ()) if not row["revoked"]]
+                raise NoSuch(f"no such token: {ref}", choices(ref, names, "Tokens"))
             newest = matching_rows[-1]
             newest["revoked"] = stamp(now)
             grants = rows.get("grants", ())
@@ -313,9 +314,10 @@ class Access:
 
     def space(self, name: str) -> Space:
         """Return the space of this name. Raises NoSuch."""
-        space = self.spaces().get(name)
+        spaces = self.spaces()
+        space = spaces.get(name)
         if space is None:
-            raise NoSuch(f"no such space: {name}")
+            raise NoSuch(f"no such space: {name}", choices(name, spaces, "Spaces"))
         return space
 
     def add_space(self, name: str, home: Path | None = None) -> Space:
@@ -384,7 +386,7 @@ class Access:
         if role is not None:
             check_name(member, "member")
             if role not in ROLES:
-                raise InvalidInput(f'invalid role "{role}" (one of {", ".join(ROLES)})')
+                raise InvalidInput(f'invalid role "{role}" (one of {", ".join(ROLES)}, none)')
         # This raises for an unknown space.
         self.space(space)
         with self.changing() as rows:

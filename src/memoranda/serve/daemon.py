@@ -81,6 +81,7 @@ class Running(MemorandaError):
     """Another daemon serves this home."""
 
     code = "running"
+    hint = "End that one: memory serve --stop"
 
     def __init__(self, path: Path, pid: str, is_autostarted: bool = False):
         super().__init__(f"daemon already running (lock file: {path}, held by process {pid})")

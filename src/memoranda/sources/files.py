@@ -78,12 +78,15 @@ def disk_state(path: Path) -> str:
 
 
 @contextmanager
-def storing(path: str) -> Iterator[None]:
-    """Turn an OSError in the block into a StorageError about `path`."""
+def storing(path: str, hint: str = "") -> Iterator[None]:
+    """Turn an OSError in the block into a StorageError about `path`.
+
+    hint: a line for a person that says what to do.
+    """
     try:
         yield
     except OSError as error:
-        raise StorageError(path, reason(error)) from None
+        raise StorageError(path, reason(error), hint) from None
 
 
 def refusal(path: str, error: OSError) -> MemorandaError:

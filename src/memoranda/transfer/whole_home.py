@@ -221,7 +221,7 @@ class FolderMove:
             )
         if self._is_target_occupied() and not self._record_of_move():
             raise InvalidInput(
-                f"{target} is not empty, nor a move from {source} that was cut off; name another one."
+                f"{target} is not empty; name an empty folder, or one with an interrupted copy of {source}."
             )
 
     def _overlap(self) -> bool:

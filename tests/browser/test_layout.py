@@ -135,24 +135,34 @@ def test_buttons_of_all_reminders_are_below_each_other(visit):
 
 
 def test_words_beside_a_number_of_health_are_whole_on_a_phone(visit):
-    with visit("/page/health", viewport={"width": 390, "height": 844}) as page:
+    viewport = {"width": 390, "height": 844}
+    with visit("/page/health", viewport=viewport) as page:
         words = page.locator(".tile span")
         expect(words.first).to_be_visible()
-        for box in [word.bounding_box() for word in words.all()]:
-            assert box["height"] < 30, "one line"
+        for word in words.all():
+            box = word.bounding_box()
+            height = box["height"]
+            assert height < 30, "one line"
 
 
 def test_long_titles_that_begin_alike_are_offered_with_their_ends(visit, memory):
-    for day in ("Monday", "Friday"):
-        title = f"Why the importer of the old provider failed on {day}"
-        memory.store(Draft("It waits.\n", project="notes", title=title), overwrite=True)
-    memory.store(Draft("Ask Bo.\n", project="notes", title="Provider"), overwrite=True)
+    beginning = "Why the importer of the old provider failed on"
+    monday = Draft("It waits.\n", project="notes", title=f"{beginning} Monday")
+    friday = Draft("It waits.\n", project="notes", title=f"{beginning} Friday")
+    memory.store(monday, overwrite=True)
+    memory.store(friday, overwrite=True)
+    provider = Draft("Ask Bo.\n", project="notes", title="Provider")
+    memory.store(provider, overwrite=True)
     address = note_url("notes", "Provider.md")
-    with visit(address, viewport={"width": 1280, "height": 720}) as page:
+    viewport = {"width": 1280, "height": 720}
+    with visit(address, viewport=viewport) as page:
         page.locator(".note-actions summary").click()
         page.locator("[data-titles]").fill("Why the importer of the old")
         offered = page.locator(".titles button")
         expect(offered.first).to_be_visible()
         for button in offered.all():
             assert button.evaluate("it => it.scrollWidth <= it.clientWidth + 1")
-            assert button.locator("small").bounding_box()["height"] < 25, "its project is one line"
+            project = button.locator("small")
+            box = project.bounding_box()
+            height = box["height"]
+            assert height < 25, "one line"

@@ -108,12 +108,16 @@ async def test_a_preference_that_looks_planted_is_counted_and_not_shown(web, pag
 
 
 async def test_a_fact_of_a_pinned_note_that_holds_no_more_is_struck_out_in_its_text(web, page):
-    lena = web.note("Lena Fischer", "- [role] leads Billing\n- [place] lives in Porto\n")
-    Upkeep(web.memory).pin([web.memory.find(lena)])
+    text = "- [role] leads Billing\n- [place] lives in Porto\n"
+    lena = web.note("Lena Fischer", text)
+    info = web.memory.find(lena)
+    upkeep = Upkeep(web.memory)
+    upkeep.pin([info])
     web.later(days=2)
     claude = web.memory.as_caller("claude", "mcp", session="s1")
     sentence = "Lena Fischer moved to Vienna."
-    claude.write(Draft(sentence, project="categories", category="people"))
+    draft = Draft(sentence, project="categories", category="people")
+    claude.write(draft)
     html = await page.see("/page/me")
-    text = re.search(r"<p>(role: .*?)</p>", html, re.S)[1]
-    assert "<s>lives in Porto</s>" in text
+    shown = re.search(r"<p>(role: .*?)</p>", html, re.S)
+    assert "<s>lives in Porto</s>" in shown[1]

@@ -265,11 +265,14 @@ async def test_a_note_without_a_text_says_so_and_a_memory_is_read_as_a_sentence(
 
 async def test_a_changed_fact_has_its_category_as_a_tag_in_the_history(web, page):
     lena = web.note("Lena", "- [role] works on Billing\n- knows Bo\n")
-    web.memory.edit(lena.id, FindReplace("works", "leads the work"))
-    history = await page.see(f"{note_url(lena.project, lena.path)}?part=history")
+    edit = FindReplace("works", "leads the work")
+    web.memory.edit(lena.id, edit)
+    address = note_url(lena.project, lena.path)
+    history = await page.see(f"{address}?part=history")
     assert '<span class="tag">role</span>' in history
     assert "[role]" not in history
-    assert "- knows Bo" in plain(history), "other marks may be what was changed"
+    words = plain(history)
+    assert "- knows Bo" in words, "other marks may be what was changed"
 
 
 async def test_a_relation_to_a_note_is_read_from_the_note_that_has_it(web, page):

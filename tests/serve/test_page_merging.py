@@ -345,7 +345,10 @@ async def test_of_two_memories_only_one_text_is_kept(web, page):
 
 async def test_notes_that_differ_at_many_places_are_not_said_to_differ_in_one_word(web, page):
     line = "It is due on {}, at the house of {}, with {}, and is paid by {}.\n"
-    tea = note(web, "Tea", line.format("Monday", "Bo", "cake", "Ann"))
-    note(web, "Rent", line.format("Friday", "Lena", "wine", "Olu"))
+    text = line.format("Monday", "Bo", "cake", "Ann")
+    tea = note(web, "Tea", text)
+    other_text = line.format("Friday", "Lena", "wine", "Olu")
+    note(web, "Rent", other_text)
     html = await page.see(f"/page/merge?note={tea.id}&other=Rent")
-    assert "They differ at many places" in plain(html)
+    words = plain(html)
+    assert "They differ at many places" in words

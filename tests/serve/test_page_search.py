@@ -198,6 +198,10 @@ async def test_the_palette_offers_pinned_notes_before_anybody_types(web, page):
             "ask two people · It was found on Tuesday.",
         ),
         ("It waits.\n\nThen it stops.", "It waits. Then it stops."),
+        (
+            "## What happened\nIt fell.\n## Then\n- a crash",
+            "What happened · It fell. · Then · a crash",
+        ),
         ("先问两个人\n  \n  周二发现。", "先问两个人 · 周二发现。"),
         ("`porter` finds *count*, **twice**", "porter finds count, twice"),
     ],

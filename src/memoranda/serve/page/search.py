@@ -58,6 +58,8 @@ FILTERS = ("project", "category", "tag", "agent", "from", "until", "archive")
 _ITEM = re.compile(r"\n\s*(?:[-*+]|#{1,6})\s+(?:\[[^\[\]\n]{2,60}\]\s+)?")
 # The blank line behind a paragraph, or a list, that does not end as a sentence does.
 _PARAGRAPH = re.compile(r"(?<=[^\s.!?:;。！？：；])[ \t]*\n[ \t]*\n\s*(?=\S)")
+# A heading right above its text, without a sign at its end.
+_HEADING = re.compile(r"(?m)^(#{1,6}[ \t][^\n]*[^\s.!?:;。！？：；])[ \t]*\n(?=[ \t]*\S)")
 # Tags at the end of a line, which are shown beside the text.
 _TAGS = re.compile(r"(?:[ \t]+#[\w/-]+)+[ \t]*(?=\n|\Z)")
 _DOT = " · "
@@ -505,7 +507,7 @@ def readable_passage(passage: str, title: str) -> str:
     become their words: `- [[Bo]]` and `- tea` give `Bo · tea`. "" if the passage says nothing but
     the title.
     """
-    without_tags = _TAGS.sub("", passage.strip())
+    without_tags = _HEADING.sub(r"\1\n\n", _TAGS.sub("", passage.strip()))
     separated = _PARAGRAPH.sub(_DOT, _ITEM.sub(_DOT, f"\n{without_tags}"))
     line = " ".join(plain_words(separated).split()).removeprefix(_DOT.lstrip())
     after_title = line.removeprefix(title.strip())

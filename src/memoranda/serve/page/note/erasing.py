@@ -82,7 +82,8 @@ def _beginning(memory: MemorySession, info: NoteInfo) -> str:
     "" if the text only says the title.
     """
     text = memory.rules_for_reading().redacted(memory.read(info, count=False).content)
-    line = readable_passage(text, masked_title(memory, info))
+    # A line has fewer characters than its Markdown, and a whole note may be very long.
+    line = readable_passage(text[: 4 * _MAX_BEGINNING], masked_title(memory, info))
     return line if len(line) <= _MAX_BEGINNING else f"{line[:_MAX_BEGINNING]}…"
 
 

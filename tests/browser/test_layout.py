@@ -125,3 +125,44 @@ def test_rail_counts_one_note_less_once_a_note_is_erased(visit, memory):
         page.get_by_role("button", name="Erase for good").click()
         expect(page.locator("h1")).to_have_text("Erased")
         expect(count).to_have_text(str(before - 1))
+
+
+def test_buttons_of_all_reminders_are_below_each_other(visit):
+    with visit("/page/calendar", viewport={"width": 1280, "height": 720}) as page:
+        done = page.locator(".reminder button.good")
+        expect(done.first).to_be_visible()
+        assert len({round(button.bounding_box()["x"]) for button in done.all()}) == 1
+
+
+def test_words_beside_a_number_of_health_are_whole_on_a_phone(visit):
+    viewport = {"width": 390, "height": 844}
+    with visit("/page/health", viewport=viewport) as page:
+        words = page.locator(".tile span")
+        expect(words.first).to_be_visible()
+        for word in words.all():
+            box = word.bounding_box()
+            height = box["height"]
+            assert height < 30, "one line"
+
+
+def test_long_titles_that_begin_alike_are_offered_with_their_ends(visit, memory):
+    beginning = "Why the importer of the old provider failed on"
+    monday = Draft("It waits.\n", project="notes", title=f"{beginning} Monday")
+    friday = Draft("It waits.\n", project="notes", title=f"{beginning} Friday")
+    memory.store(monday, overwrite=True)
+    memory.store(friday, overwrite=True)
+    provider = Draft("Ask Bo.\n", project="notes", title="Provider")
+    memory.store(provider, overwrite=True)
+    address = note_url("notes", "Provider.md")
+    viewport = {"width": 1280, "height": 720}
+    with visit(address, viewport=viewport) as page:
+        page.locator(".note-actions summary").click()
+        page.locator("[data-titles]").fill("Why the importer of the old")
+        offered = page.locator(".titles button")
+        expect(offered.first).to_be_visible()
+        for button in offered.all():
+            assert button.evaluate("it => it.scrollWidth <= it.clientWidth + 1")
+            project = button.locator("small")
+            box = project.bounding_box()
+            height = box["height"]
+            assert height < 25, "one line"

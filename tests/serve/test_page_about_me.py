@@ -7,6 +7,7 @@ import re
 import pytest
 
 from memoranda import Draft
+from memoranda.engine.upkeep import Upkeep
 from memoranda.serve.page.people.like_facts import alike
 from serve.web import plain
 
@@ -104,3 +105,19 @@ async def test_a_preference_that_looks_planted_is_counted_and_not_shown(web, pag
     html = await page.see("/page/me")
     assert "previous instructions" not in html
     assert "looks planted</a> <span>1<" in html
+
+
+async def test_a_fact_of_a_pinned_note_that_holds_no_more_is_struck_out_in_its_text(web, page):
+    text = "- [role] leads Billing\n- [place] lives in Porto\n"
+    lena = web.note("Lena Fischer", text)
+    info = web.memory.find(lena)
+    upkeep = Upkeep(web.memory)
+    upkeep.pin([info])
+    web.later(days=2)
+    claude = web.memory.as_caller("claude", "mcp", session="s1")
+    sentence = "Lena Fischer moved to Vienna."
+    draft = Draft(sentence, project="categories", category="people")
+    claude.write(draft)
+    html = await page.see("/page/me")
+    shown = re.search(r"<p>(role: .*?)</p>", html, re.S)
+    assert "<s>lives in Porto</s>" in shown[1]

@@ -11,6 +11,7 @@ import pytest
 from editing import replace_in
 from memoranda import Draft
 from memoranda.engine.upkeep import Upkeep
+from memoranda.note.edit import FindReplace
 from memoranda.serve.page.addresses import note_url
 from memoranda.serve.page.note_text import body_without_title
 from serve.test_page import memory
@@ -260,3 +261,22 @@ async def test_a_note_without_a_text_says_so_and_a_memory_is_read_as_a_sentence(
     html_shown = await page.see(address)
     assert '<h1 class="sentence">Tea is at four.</h1>' in html_shown
     assert "no text yet" not in html_shown
+
+
+async def test_a_changed_fact_has_its_category_as_a_tag_in_the_history(web, page):
+    lena = web.note("Lena", "- [role] works on Billing\n- knows Bo\n")
+    edit = FindReplace("works", "leads the work")
+    web.memory.edit(lena.id, edit)
+    address = note_url(lena.project, lena.path)
+    history = await page.see(f"{address}?part=history")
+    assert '<span class="tag">role</span>' in history
+    assert "[role]" not in history
+    words = plain(history)
+    assert "- knows Bo" in words, "other marks may be what was changed"
+
+
+async def test_a_relation_to_a_note_is_read_from_the_note_that_has_it(web, page):
+    heron = web.note("Heron", "A project.\n")
+    web.note("Ann", "- leads [[Heron]]\n")
+    html = await page.see(note_url(heron.project, heron.path))
+    assert "Ann leads Heron" in plain(html)

@@ -341,3 +341,14 @@ async def test_of_two_memories_only_one_text_is_kept(web, page):
     note = web.memory.read(tea.id)
     assert note.content == "Tea is green."
     assert note.header["merged"] == [other.id]
+
+
+async def test_notes_that_differ_at_many_places_are_not_said_to_differ_in_one_word(web, page):
+    line = "It is due on {}, at the house of {}, with {}, and is paid by {}.\n"
+    text = line.format("Monday", "Bo", "cake", "Ann")
+    tea = note(web, "Tea", text)
+    other_text = line.format("Friday", "Lena", "wine", "Olu")
+    note(web, "Rent", other_text)
+    html = await page.see(f"/page/merge?note={tea.id}&other=Rent")
+    words = plain(html)
+    assert "They differ at many places" in words

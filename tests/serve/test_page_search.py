@@ -198,9 +198,34 @@ async def test_the_palette_offers_pinned_notes_before_anybody_types(web, page):
             "ask two people · It was found on Tuesday.",
         ),
         ("It waits.\n\nThen it stops.", "It waits. Then it stops."),
+        (
+            "## What happened\nIt fell.\n## Then\n- a crash",
+            "What happened · It fell. · Then · a crash",
+        ),
         ("先问两个人\n  \n  周二发现。", "先问两个人 · 周二发现。"),
         ("`porter` finds *count*, **twice**", "porter finds count, twice"),
     ],
 )
 def test_a_passage_is_one_line_without_marks_of_markdown(passage, expected_line):
     assert readable_passage(passage, "x") == expected_line
+
+
+@pytest.mark.parametrize(
+    ("text", "has_sign"),
+    [
+        ("The heron nests " + "by the old mill and the weir " * 12, True),
+        ("The heron nests by the old mill", False),
+    ],
+)
+async def test_a_passage_that_ends_within_a_sentence_has_a_sign_of_it(web, page, text, has_sign):
+    web.note("Birds", text)
+    html = await page.see("/page/search?q=heron")
+    passage = re.search(r"<p[^>]*>(The <mark>heron</mark>.*?)</p>", html, re.S)
+    assert plain(passage[1]).strip().endswith("…") is has_sign
+
+
+async def test_a_passage_that_was_cut_behind_a_sentence_has_no_sign(web, page):
+    sentence = f"The heron nests by {'the old mill and ' * 10}the weir."
+    web.note("Birds", f"{sentence} {'Nobody saw its nest again ' * 5}")
+    html = await page.see("/page/search?q=heron")
+    assert "the weir. …" not in plain(html)

@@ -437,3 +437,10 @@ async def test_a_person_with_a_secret_for_a_name_is_not_offered(web, page):
         html = await page.see(address)
         assert "name=Ann+Archer" in html, address
         assert f"name=Ann+{key}" not in html, address
+
+
+async def test_the_page_of_an_erasure_shows_the_text_that_goes_without_its_secret(web, page):
+    note = web.note("Door", f"The door of the lab. {TEXT}\n")
+    html = await page.see(f"{id_url(note.id)}?part=erase")
+    assert "The door of the lab." in html
+    assert SECRET_WORD.lower() not in html.lower()

@@ -15,6 +15,7 @@ from memoranda.engine.upkeep import Upkeep
 from memoranda.index.told_notes import Mark
 from memoranda.serve.page.rendering import note_url
 from serve.test_page import memory
+from serve.web import plain
 
 pytestmark = pytest.mark.anyio
 
@@ -175,3 +176,18 @@ async def test_a_told_note_that_a_newer_one_contradicts_is_shown_with_that_one(w
     assert "newer: " not in row
     contradicted = row.partition("Contradicted by")[2]
     assert note_url("categories", newer.path) in contradicted
+
+
+async def test_a_prompt_that_tells_nothing_says_how_many_notes_have_each_of_its_words(web, page):
+    web.note("Lena 1", "Lena is here.")
+    web.note("Lena 2", "Lena is there.")
+    web.note("Dance", "Somebody dances.")
+    question = "does Lena know whether anybody dances tango on weekends or in summer?"
+    html = await page.see(f"/page/ask?agent=claude&prompt={question}")
+    told, _, _ = html.partition("At the start of a session")
+    counts = re.search(r"Notes with each word of it:(.*?)</p>", told, re.S)
+    line = plain(counts[1])
+    words = line.split(" · ")
+    assert "dances 1" in words
+    last = words[-1]
+    assert last.strip() == "lena 2", "the rarest comes first"

@@ -279,3 +279,13 @@ async def test_the_warning_of_a_planted_note_has_the_button_that_deletes_it(web,
     html = await page.see(note_url(note.project, note.path))
     warning, _, _ = html.partition('class="warn">')[2].partition("</div>")
     assert 'value="delete"' in warning
+
+
+async def test_the_change_that_wrote_a_memory_says_its_sentence_once(web, page):
+    sentence = "The staging database is rebuilt on Mondays."
+    draft = Draft(sentence, project="categories", category="knowledge")
+    web.memory.write(draft)
+    log = web.memory.log(limit=1)
+    change = log[0]
+    html = await page.see(f"/page/change/{change.number}")
+    assert html.count(sentence) == 1

@@ -19,6 +19,7 @@ from memoranda.serve.page import note_text
 from memoranda.serve.page.addresses import about_url, hashed_url, id_url, note_ref, note_url
 from memoranda.serve.page.package_files import TEMPLATES, files_in, package_files
 from memoranda.serve.page.static_files import static_url
+from memoranda.serve.page.words.fact_lines import with_fact
 from memoranda.serve.page.words.property_words import property_name, property_value
 from memoranda.serve.page.words.repetition import repetition
 from memoranda.serve.page.words.sentences import in_words, with_code
@@ -134,6 +135,7 @@ def _environment() -> Environment:
         "title_of_revision": title_of_revision,
         "folder_of": folder_of,
         "place_of": place_of,
+        "with_fact": with_fact,
     }
     return environment
 

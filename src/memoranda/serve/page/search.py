@@ -58,10 +58,15 @@ FILTERS = ("project", "category", "tag", "agent", "from", "until", "archive")
 _ITEM = re.compile(r"\n\s*(?:[-*+]|#{1,6})\s+(?:\[[^\[\]\n]{2,60}\]\s+)?")
 # The blank line behind a paragraph, or a list, that does not end as a sentence does.
 _PARAGRAPH = re.compile(r"(?<=[^\s.!?:;。！？：；])[ \t]*\n[ \t]*\n\s*(?=\S)")
+# A heading right above its text, without a sign at its end.
+_HEADING = re.compile(r"(?m)^(#{1,6}[ \t][^\n]*[^\s.!?:;。！？：；])[ \t]*\n(?=[ \t]*\S)")
 # Tags at the end of a line, which are shown beside the text.
 _TAGS = re.compile(r"(?:[ \t]+#[\w/-]+)+[ \t]*(?=\n|\Z)")
 _DOT = " · "
 _SENTENCE_ENDS = (".", "!", "?", "。", "！", "？")
+# A passage has up to 200 characters. One that was cut has about as many, without the word for which
+# there was no room.
+_MIN_CUT_CHARACTERS = 180
 _WEEK = timedelta(days=7)
 # The remark of a hit without all words, which the line above the hits says of all.
 _RELAXED = "relaxed"
@@ -381,7 +386,7 @@ def _telling(memory: MemorySession, hit: Hit) -> str:
     Its secrets are masked. "" if it says nothing but the title.
     """
     _, passage = passage_of(hit)
-    line = memory.rules_for_reading().redacted(readable_passage(passage, hit.note.title))
+    line = memory.rules_for_reading().redacted(_passage_shown(passage, hit.note.title))
     folded_line = line.casefold()
     positions = [folded_line.find(word.casefold()) for word in hit.words if word]
     begin = min((position for position in positions if position >= 0), default=0)
@@ -433,7 +438,7 @@ def shown(memory: MemorySession, hit: Hit, asked: str = "") -> dict[str, Any]:
     info = hit.note
     origin = text_origin(memory, info)
     words = _words_to_mark(hit)
-    whole_words = _telling_words(asked)
+    whole_words = telling_words(asked)
     named_elsewhere = {*hit.word_reasons, *hit.share_reasons()}
     title = memory.rules_for_reading().redacted(info.title)
     marks, passage = passage_of(hit)
@@ -450,13 +455,13 @@ def shown(memory: MemorySession, hit: Hit, asked: str = "") -> dict[str, Any]:
         "title_pieces": _pieces(words, title[:_MAX_TITLE_CHARACTERS], whole_words),
         # What contradicts the hit is told below its passage.
         "marks": [mark for mark in marks if not mark.startswith("newer: ")],
-        "pieces": _pieces(words, readable_passage(passage, info.title), whole_words),
+        "pieces": _pieces(words, _passage_shown(passage, info.title), whole_words),
         "reasons": _reasons(hit.shares, ", ".join(dict.fromkeys(hit.words))),
         "remarks": [remark for remark in hit.why if remark not in {*named_elsewhere, *marks}],
     }
 
 
-def _telling_words(asked: str) -> list[str]:
+def telling_words(asked: str) -> list[str]:
     """Return the words of a query, folded, without such as `the`. All, if it has no other words."""
     words = _WORD.findall(fold(asked))
     return [word for word in words if word not in stop_words()] or words
@@ -484,6 +489,17 @@ def passage_of(hit: Hit) -> tuple[list[str], str]:
     return marks, passage
 
 
+def _passage_shown(passage: str, title: str) -> str:
+    """Return the passage of a hit as one line, with a sign where it ends within a sentence.
+
+    The search says of no passage that it cut it. It does so if one has no more room.
+    """
+    line = readable_passage(passage, title)
+    has_no_room = len(passage) >= _MIN_CUT_CHARACTERS
+    is_cut = has_no_room and not line.endswith((*_SENTENCE_ENDS, "…"))
+    return f"{line} …" if line and is_cut else line
+
+
 def readable_passage(passage: str, title: str) -> str:
     """Return a passage of Markdown as one line, without the title at its beginning.
 
@@ -491,7 +507,7 @@ def readable_passage(passage: str, title: str) -> str:
     become their words: `- [[Bo]]` and `- tea` give `Bo · tea`. "" if the passage says nothing but
     the title.
     """
-    without_tags = _TAGS.sub("", passage.strip())
+    without_tags = _HEADING.sub(r"\1\n\n", _TAGS.sub("", passage.strip()))
     separated = _PARAGRAPH.sub(_DOT, _ITEM.sub(_DOT, f"\n{without_tags}"))
     line = " ".join(plain_words(separated).split()).removeprefix(_DOT.lstrip())
     after_title = line.removeprefix(title.strip())

@@ -24,7 +24,7 @@ from memoranda.index.rows import NoteInfo
 from memoranda.index.told_notes import ToldNote, ToldText
 from memoranda.query import Query
 from memoranda.serve.page.paging import part
-from memoranda.serve.page.search import readable_passage, writers
+from memoranda.serve.page.search import readable_passage, telling_words, writers
 from memoranda.serve.page.visit import Visit
 from memoranda.text.unicode import flat
 
@@ -36,6 +36,8 @@ _DAYS_OPEN = 2
 # The calls in which notes are counted, and the notes that are named as those got most often.
 _CALLS_COUNTED = 1_000
 _MAX_OFTEN = 8
+# The words of a prompt that are counted in all notes.
+_MAX_WORDS_COUNTED = 8
 # The way of notes that a hook gave before anything was asked.
 _SESSION_START = "session start"
 # The words for the ways to get notes, by parts of the names of tools.
@@ -238,10 +240,20 @@ def ask(visit: Visit) -> Response:
         tellings={"prompt": for_prompt, "start": at_start},
         nearest=nearest,
         is_too_short=is_too_short,
+        spread=_spread(visit.memory, prompt) if nearest else [],
         remarks=remarks,
         words_of=partial(_words_of, remarks),
         told_no_more=_told_no_more(visit, agent),
     )
+
+
+def _spread(memory: MemorySession, prompt: str) -> list[tuple[str, int]]:
+    """Return the words of a prompt, each with the number of notes that have it, the rarest first."""
+    counts = []
+    for word in list(dict.fromkeys(telling_words(prompt)))[:_MAX_WORDS_COUNTED]:
+        hits = memory.search(Query(text=word), limit=1, is_use=False)
+        counts.append((word, hits.total))
+    return sorted(counts, key=lambda pair: pair[1])
 
 
 def _told_no_more(visit: Visit, agent: str) -> list[NoteInfo]:

@@ -24,6 +24,8 @@ from memoranda.serve.page.visit import Visit
 
 # Before a note is erased, notes with the same words are named: at most this many by the same words.
 _MAX_NAMED = 4
+# Characters of the text that is erased which are shown before.
+_MAX_BEGINNING = 300
 # Characters of a line that two notes do not have by chance, and a word without the signs around it.
 _MIN_LINE = 12
 _WORD = re.compile(r"\w[\w.@/-]*\w")
@@ -54,6 +56,7 @@ def form(visit: Visit, info: NoteInfo) -> Response:
         "erase.html",
         note=info,
         title=masked_title(visit.memory, info),
+        beginning=_beginning(visit.memory, info),
         foretold=foretold,
         mentions=_by_words(_shown_with_words(visit.memory, info, foretold.mentions)),
         most_named=_MAX_NAMED,
@@ -71,6 +74,17 @@ def erase(visit: Visit, info: NoteInfo) -> Response:
 def masked_title(memory: MemorySession, info: NoteInfo) -> str:
     """Return the title of a note, with its secrets masked."""
     return memory.rules_for_reading().redacted(info.title)
+
+
+def _beginning(memory: MemorySession, info: NoteInfo) -> str:
+    """Return the beginning of a note's text in one line, with its secrets masked.
+
+    "" if the text only says the title.
+    """
+    text = memory.rules_for_reading().redacted(memory.read(info, count=False).content)
+    # A line has fewer characters than its Markdown, and a whole note may be very long.
+    line = readable_passage(text[: 4 * _MAX_BEGINNING], masked_title(memory, info))
+    return line if len(line) <= _MAX_BEGINNING else f"{line[:_MAX_BEGINNING]}…"
 
 
 def _shown(memory: MemorySession, mentions: Iterable[Mention]) -> list[ShownMention]:

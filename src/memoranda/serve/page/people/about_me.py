@@ -19,7 +19,7 @@ from memoranda.index.rows import NoteInfo
 from memoranda.note.model import CATEGORY_PROJECT
 from memoranda.note.names import Looseness
 from memoranda.query import Query
-from memoranda.serve.page.note.contradicted import Contradicted, contradicted_in
+from memoranda.serve.page.note.contradicted import Contradicted, contradicted_in, struck_out
 from memoranda.serve.page.people.like_facts import alike
 from memoranda.serve.page.shell import presence
 from memoranda.serve.page.visit import HOME, Visit
@@ -121,6 +121,7 @@ def show(visit: Visit) -> Response:
         untold_count=len(untold_claims),
         planted_count=_planted_preferences(memory),
         most_shown=_GROUPS_SHOWN,
+        struck_out=struck_out,
     )
 
 

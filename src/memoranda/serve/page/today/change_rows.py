@@ -7,7 +7,6 @@ fired; its rows are only shown on demand. *Upkeep* is changes that jobs made.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
@@ -26,14 +25,11 @@ from memoranda.ledger.change import Change, Touched
 from memoranda.serve.page.addresses import note_url
 from memoranda.serve.page.note_text import words_of_links
 from memoranda.serve.page.visit import HOME
+from memoranda.serve.page.words.fact_lines import FACT, OPENING, with_fact
 from memoranda.serve.page.words.titles import title_of_path, title_of_revision
 from memoranda.serve.page.words.toasts import redoes
 from memoranda.text.word_diff import SAME, Part
 
-# The category of a fact, before its text.
-FACT = "fact"
-# The marks before an item of a list, with the category of a fact, or before a heading.
-_OPENING = re.compile(r"\s*(?:[-*+]|#+)\s+(?:\[([^\[\]\n]{2,60})\]\s+)?")
 # Lines of a row.
 _LINES = 3
 # Characters of unchanged text that are shown before and after the changed words.
@@ -216,13 +212,11 @@ def readable(line: Line) -> Line:
     """Return a line of Markdown as a row shows it: a fact has its category as a separate part, and links
     are words.
     """
-    first = line[0]
-    opening = _OPENING.match(first.text)
-    parts = list(line)
-    if opening:
-        parts[0] = Part(first.kind, first.text[opening.end() :])
-        if opening[1]:
-            parts.insert(0, Part(FACT, opening[1]))
+    parts = list(with_fact(line))
+    first = parts[0]
+    marks = OPENING.match(first.text)
+    if marks and first.kind != FACT:
+        parts[0] = Part(first.kind, first.text[marks.end() :])
     return [Part(part.kind, words_of_links(part.text)) for part in parts]
 
 

@@ -10,7 +10,7 @@ import re
 
 from memoranda.documents.differences import Line
 from memoranda.serve.page.note_text import words_of_links
-from memoranda.serve.page.today.change_rows import FACT
+from memoranda.serve.page.words.fact_lines import FACT
 from memoranda.text.word_diff import SAME, Part
 
 # `[words](address)` and `![words](address)`: the words.

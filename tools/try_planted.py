@@ -442,6 +442,32 @@ def lists_of_the_server(house: House, text: str) -> str:
 
 
 @ear
+def hints_of_the_interfaces(house: House, text: str) -> str:
+    """What a search or a list of one interface tells beside its answer of notes of the others.
+
+    The answer itself is what the reader asked for.
+    """
+    reader = house.memory.as_caller(READER, "mcp")
+    settings = house.memory.settings
+    graph = registry(("graph",), settings)
+    keys = registry(("kv",), settings)
+    files = registry(("memory",), settings)
+    replies = [
+        graph.call(reader, "memory_search_nodes", {"query": text}),
+        graph.call(reader, "memory_search_nodes", {"query": TOPIC}),
+        graph.call(reader, "memory_read_graph", {}),
+        files.call(reader, "memory", {"command": "view", "path": "/memories"}),
+    ]
+    hints = [reply.hint for reply in replies]
+    for query in (text, TOPIC):
+        arguments = {"query": query, "format": "json"}
+        answer = json.loads(keys.call(reader, "memory_search", arguments).text)
+        for note in answer.get("other_notes", ()):
+            hints.append(json.dumps(note, ensure_ascii=False))
+    return "\n\n".join(hints)
+
+
+@ear
 def a_dream(house: House, text: str) -> str:
     """Comes last, because it changes notes: its report, and what a session is told then."""
     report = _said_by_command(house, "dream", "--level", "3")

@@ -6,6 +6,7 @@ lists or searches there is also told of the other notes of the home, in the form
 
 from __future__ import annotations
 
+from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
 
 from memoranda.errors import MemorandaError
@@ -33,16 +34,28 @@ class OtherNote(NamedTuple):
     project: the name of the project.
     title: the title of the note.
     text: a part of its text, as one line.
+    origin: who wrote it, such as `by claude, unconfirmed`. "" if the owner wrote or confirmed it.
     """
 
     project: str
     title: str
     text: str
+    origin: str
 
     @property
     def line(self) -> str:
         """Return the note as one line: `- "Tides" in project notes: High at noon`."""
-        return f'- "{self.title}" in project {self.project}: {self.text}'
+        place = f"project {self.project}"
+        if self.origin:
+            place = f"{place} ({self.origin})"
+        return f'- "{self.title}" in {place}: {self.text}'
+
+    def fields(self) -> dict[str, str]:
+        """Return the note as JSON, without an empty origin."""
+        fields = self._asdict()
+        if not self.origin:
+            del fields["origin"]
+        return fields
 
 
 def _other_projects(memory: MemorySession, project: str) -> tuple[str, ...]:
@@ -99,24 +112,28 @@ def notes_matching(
         return []
     notes: list[OtherNote] = []
     for hit in hits:
-        notes.append(_other_note(hit.note, hit.passage))
+        notes.append(_other_note(memory, hit.note, hit.passage))
     return notes
 
 
 def newest_notes(memory: MemorySession, project: str) -> list[OtherNote]:
     """Return the notes of other projects that were changed last.
 
+    The caller asked for none of them, so those that no session is told of are left out.
+
     project: the project to leave out.
     """
     from memoranda.engine.contents import contents
+    from memoranda.engine.telling.manner import Telling
     from memoranda.faces.bank.templates import list_without_templates
 
     # Most of the newest notes may be of the project that is left out.
     listed = list_without_templates(memory, Query(valid_at=memory.clock()), limit=_MOST_READ_NOTES)
     others = [info for info in listed.infos if info.project != project]
-    shown_infos = [info for info in others if not memory.is_held_back(info)][:MOST_NOTES]
+    told_infos = (info for info in others if memory.telling(info) is not Telling.SILENT)
+    shown_infos = list(islice(told_infos, MOST_NOTES))
     texts = contents(memory, shown_infos)
-    return [_other_note(info, text) for info, text in zip(shown_infos, texts, strict=True)]
+    return [_other_note(memory, info, text) for info, text in zip(shown_infos, texts, strict=True)]
 
 
 def note_named(memory: MemorySession, project: str, name: str) -> OtherNote | None:
@@ -131,12 +148,18 @@ def note_named(memory: MemorySession, project: str, name: str) -> OtherNote | No
         return None
     is_elsewhere = info.project in _other_projects(memory, project)
     if is_elsewhere and not memory.is_held_back(info):
-        return _other_note(info, "")
+        return _other_note(memory, info, "")
     return None
 
 
-def _other_note(info: NoteInfo, text: str) -> OtherNote:
+def _other_note(memory: MemorySession, info: NoteInfo, text: str) -> OtherNote:
     """Return a note in the form that replies have, without marks that could end our own."""
+    origin = ", ".join(mark.words for mark in memory.origin_marks(info))
     title = cut(info.title, _MAX_TITLE_CHARACTERS)
     one_line = " ".join(text[:_MAX_TEXT_CHARACTERS].split())
-    return OtherNote(info.project, without_marks(flat(title)), without_marks(flat(one_line)))
+    return OtherNote(
+        project=info.project,
+        title=without_marks(flat(title)),
+        text=without_marks(flat(one_line)),
+        origin=origin,
+    )

@@ -226,7 +226,7 @@ def a_folder_above_a_confirmed_memory(house: House, text: str) -> None:
 
 
 def _file_of_the_owner(house: House) -> None:
-    """Make a file about the owner, as the owner, in a folder of its own."""
+    """Make a file about the owner, as the owner, below a folder."""
     arguments = {"command": "create", "path": "/memories/user/a/style.md"}
     house.tools.call(house.memory, "memory", arguments | {"file_text": f"Tabs in {TOPIC}\n"})
 

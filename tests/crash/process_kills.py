@@ -1,5 +1,5 @@
 """kill -9 of real processes at random moments, `memory` commands and `memory mcp` on stdio: nothing
-acknowledged is lost.
+acknowledged is lost, and nothing is left behind.
 
 Usage: process_kills.py FOLDER KILLS [SEED]. Each process sets a cell, a note or an entry, to a new
 value, or adds a note. A command is killed at a moment of its life, a server while its client sends
@@ -30,7 +30,7 @@ ROUNDS_OF_MCP = 3
 
 
 KINDS = {"notes": "note", "memories": "file", "kv": "key"}
-"""What kind of cell the notes of a project are."""
+"""The kind of cell that the notes of each project are."""
 
 
 @dataclass
@@ -200,7 +200,10 @@ def main(folder: Path, kills: int, seed: int) -> None:
             usual = max(0.2, 0.8 * usual + 0.2 * seconds)
         check(home, cells)
     acknowledged += cells.acknowledged
-    print(f"done: {kills} kills of processes, {acknowledged} acknowledged calls, nothing lost")
+    print(
+        f"done: {kills} kills of processes, {acknowledged} acknowledged calls, "
+        "nothing lost, nothing left behind"
+    )
 
 
 if __name__ == "__main__":

@@ -191,11 +191,44 @@ def a_move_of_the_owners_memory(house: House, text: str) -> None:
 
 @door
 def a_move_of_the_owners_folder(house: House, text: str) -> None:
-    arguments = {"command": "create", "path": "/memories/user/a/style.md"}
-    house.tools.call(house.memory, "memory", arguments | {"file_text": f"Tabs in {TOPIC}\n"})
+    _file_of_the_owner(house)
     house.call(
         "memory", command="rename", old_path="/memories/user/a", new_path=f"/memories/user/{text}"
     )
+
+
+@door
+def a_name_below_a_folder_that_the_owner_moves(house: House, text: str) -> None:
+    _file_of_the_owner(house)
+    house.call(
+        "memory",
+        command="rename",
+        old_path="/memories/user/a/style.md",
+        new_path=f"/memories/user/a/{text}.md",
+    )
+    arguments = {"old_path": "/memories/user/a", "new_path": "/memories/user/b"}
+    house.tools.call(house.memory, "memory", {"command": "rename"} | arguments)
+
+
+@door
+def a_folder_above_a_confirmed_memory(house: House, text: str) -> None:
+    planter = house.memory.as_caller(PLANTER, "mcp")
+    note = planter.write(Draft(f"Likes tabs ({TOPIC})", category="preferences"))
+    planter.move(note.id, "preferences/a/style.md")
+    house.memory.confirm_notes([house.memory.find(note.id)])
+    house.call(
+        "move_note",
+        identifier="preferences/a",
+        destination_path=f"preferences/{text}",
+        is_directory=True,
+        project="categories",
+    )
+
+
+def _file_of_the_owner(house: House) -> None:
+    """Make a file about the owner, as the owner, below a folder."""
+    arguments = {"command": "create", "path": "/memories/user/a/style.md"}
+    house.tools.call(house.memory, "memory", arguments | {"file_text": f"Tabs in {TOPIC}\n"})
 
 
 @door
@@ -406,6 +439,32 @@ def lists_of_the_server(house: House, text: str) -> str:
         texts.append(resource.name)
         texts.append(resource.description)
     return "\n".join(texts)
+
+
+@ear
+def hints_of_the_interfaces(house: House, text: str) -> str:
+    """What a search or a list of one interface tells beside its answer of notes of the others.
+
+    The answer itself is what the reader asked for.
+    """
+    reader = house.memory.as_caller(READER, "mcp")
+    settings = house.memory.settings
+    graph = registry(("graph",), settings)
+    keys = registry(("kv",), settings)
+    files = registry(("memory",), settings)
+    replies = [
+        graph.call(reader, "memory_search_nodes", {"query": text}),
+        graph.call(reader, "memory_search_nodes", {"query": TOPIC}),
+        graph.call(reader, "memory_read_graph", {}),
+        files.call(reader, "memory", {"command": "view", "path": "/memories"}),
+    ]
+    hints = [reply.hint for reply in replies]
+    for query in (text, TOPIC):
+        arguments = {"query": query, "format": "json"}
+        answer = json.loads(keys.call(reader, "memory_search", arguments).text)
+        for note in answer.get("other_notes", ()):
+            hints.append(json.dumps(note, ensure_ascii=False))
+    return "\n\n".join(hints)
 
 
 @ear

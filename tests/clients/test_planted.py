@@ -44,6 +44,8 @@ DOORS = (
     "an edit of the owners note",
     "a move of the owners memory",
     "a move of the owners folder",
+    "a name below a folder that the owner moves",
+    "a folder above a confirmed memory",
     "the memory command",
     "a reminder",
     "the memory tool",

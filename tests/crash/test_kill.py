@@ -121,3 +121,21 @@ def test_killed_at_random_over_all_verbs_jobs_and_faces_nothing_is_lost_and_noth
     )
     assert ran.returncode == 0, ran.stderr
     assert ran.stdout.splitlines()[-1].endswith("nothing lost, nothing left behind")
+
+
+@pytest.mark.slow
+@pytest.mark.promise("issue-kill-9-random")
+def test_processes_killed_at_random_lose_nothing_that_they_acknowledged(tmp_path):
+    """`memory call` and `memory mcp`. A kill of a process takes as long as a dozen of forks."""
+    kills = max(2, KILLS // 12)
+    command = [
+        sys.executable,
+        str(Path(__file__).with_name("process_kills.py")),
+        str(tmp_path),
+        str(kills),
+    ]
+    ran = subprocess.run(
+        command, env=ENVIRONMENT, capture_output=True, text=True, timeout=SECONDS + KILLS
+    )
+    assert ran.returncode == 0, ran.stderr
+    assert ran.stdout.splitlines()[-1].endswith("nothing lost, nothing left behind")

@@ -60,6 +60,19 @@ def test_graph_search_that_finds_nothing_shows_notes_that_match(call_with_page: 
     assert reply.hint.splitlines()[1] == f'- "Birds" in project notes: {PAGE.strip()}'
 
 
+def test_graph_search_names_the_agent_that_wrote_a_note_that_matches(call: Caller) -> None:
+    call.memory.as_caller("claude", "mcp").write(Draft(PAGE, title="Birds", project="notes"))
+    reply = call("graph", "memory_search_nodes", query="heron")
+    place = "project notes (by claude, unconfirmed)"
+    assert reply.hint.splitlines()[1] == f'- "Birds" in {place}: {PAGE.strip()}'
+
+
+def test_key_search_names_the_agent_that_wrote_a_note_that_matches(call: Caller) -> None:
+    call.memory.as_caller("claude", "mcp").write(Draft(PAGE, title="Birds", project="notes"))
+    (note,) = call.fields("memory_search", query="heron")["other_notes"]
+    assert note["remarks"] == "by claude, unconfirmed"
+
+
 def test_graph_search_for_unknown_words_has_no_hint(call_with_page: Caller) -> None:
     assert call_with_page("graph", "memory_search_nodes", query="basalt").hint == ""
 
@@ -89,9 +102,7 @@ def test_open_nodes_names_the_project_of_a_note(call_with_page: Caller) -> None:
 def test_key_value_search_ends_with_other_notes(call_with_page: Caller) -> None:
     fields = call_with_page.fields("memory_search", query="heron")
     assert fields["results"] == []
-    assert fields["other_notes"] == [
-        {"project": "notes", "title": "Birds", "text": PAGE.strip(), "remarks": ""}
-    ]
+    assert fields["other_notes"] == [{"project": "notes", "title": "Birds", "text": PAGE.strip()}]
 
 
 def test_key_value_search_of_a_namespace_has_no_other_notes(call_with_page: Caller) -> None:

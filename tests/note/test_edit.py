@@ -189,6 +189,12 @@ def test_a_repeated_setext_heading_of_the_content_is_dropped() -> None:
     assert ReplaceSection("Plans", "Plans\n---\nnew\n").apply(text).text == "Plans\n---\nnew\n"
 
 
+def test_a_repeated_heading_of_a_long_content_is_dropped() -> None:
+    lines = "- [fact] amber\n" * 1_000
+    text = ReplaceSection("Work", f"## Work\n\n{lines}").apply("## Work\n\nold\n").text
+    assert text == f"## Work\n\n{lines}"
+
+
 def test_lines_go_before_and_after_both_lines_of_a_setext_heading() -> None:
     text = "a\n\nPlans\n---\nb\n"
     assert InsertAfterSection("Plans", "new").apply(text).text == "a\n\nPlans\n---\nnew\nb\n"

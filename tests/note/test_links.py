@@ -249,3 +249,9 @@ def test_a_first_line_as_long_as_a_note_is_made_into_a_name_by_its_beginning(
 
     assert memory_file_name("记忆" * 500_000, ID).startswith("记忆记忆")
     assert lengths == [10_000]
+
+
+def test_observation_with_very_many_tags_has_the_first_thousand():
+    text = " ".join(f"#t{number}" for number in range(1_200))
+    observation = links.tagged(text, text, number=1)
+    assert observation.tags == tuple(f"t{number}" for number in range(1_000))

@@ -600,20 +600,37 @@ class ReadVerbs(ProjectList):
         """Whether a note is shown only on request, because it may give orders to agents.
 
         A suspicious note is not held back if the owner wrote all of it, or approved it in `review`.
-        Its name is not the owner's if an agent moved it.
+        Its name is not the owner's if an agent moved it since.
         """
         if not info.suspicious:
             return False
-        is_own = info.provenance.trust == "owner"
-        if is_own and not self._is_moved_to_order(info):
+        if self._is_moved_to_order(info):
+            return True
+        if info.provenance.trust == "owner":
             return False
         return self.decision(suspicion(self, info)) != KEEP
 
     def _is_moved_to_order(self, info: NoteInfo) -> bool:
-        """Whether an agent moved a note of the owner to a place whose name may be an order."""
-        if not self.name_marks(info):
+        """Whether an agent gave a note a place whose name may be an order."""
+        if not self.rules_for_reading().name_suspicions(info.path):
             return False
-        return bool(self.rules_for_reading().name_suspicions(info.path))
+        return self._agent_that_named(info) is not None
+
+    def _agent_that_named(self, info: NoteInfo) -> str | None:
+        """Return the agent that gave a note its place since the owner last approved the note.
+
+        None if the owner gave it, or approved it.
+        """
+        history = self.engine.ledger.history
+        agent = history.agent_that_named(info.project, info.path)
+        # Few notes were placed by an agent, so only of these it is asked when they were approved.
+        if agent is None:
+            return None
+        keys = (self.claim(info), suspicion(self, info))
+        approved = history.last_answer([key for key in keys if self.decision(key) == KEEP])
+        if not approved:
+            return agent
+        return history.agent_that_named(info.project, info.path, after=approved)
 
     def decision(self, key: str) -> str | None:
         """Return the owner's answer to a question of `review`, as a letter.
@@ -652,14 +669,14 @@ class ReadVerbs(ProjectList):
         return (Mark("by {agent}", author(info.provenance)), Mark("unconfirmed"))
 
     def name_marks(self, info: NoteInfo) -> tuple[Mark, ...]:
-        """Return the remark that an agent gave a note of the owner its place.
+        """Return the remark that an agent gave its place to a note that is told as a fact.
 
         The address of a note, and often its title, are made of its place. So they are the agent's
         words (AMENDMENTS 1.4).
         """
-        if info.provenance.trust != "owner":
+        if self.telling(info) is not Telling.FACT:
             return ()
-        agent = self.engine.ledger.history.agent_that_placed(info.project, info.path)
+        agent = self._agent_that_named(info)
         if agent is None:
             return ()
         return (Mark("moved here by {agent}, name unconfirmed", told_name(agent)),)

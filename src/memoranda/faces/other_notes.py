@@ -6,6 +6,7 @@ lists or searches there is also told of the other notes of the home, in the form
 
 from __future__ import annotations
 
+from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
 
 from memoranda.errors import MemorandaError
@@ -44,8 +45,17 @@ class OtherNote(NamedTuple):
     @property
     def line(self) -> str:
         """Return the note as one line: `- "Tides" in project notes: High at noon`."""
-        place = f"{self.project} ({self.remarks})" if self.remarks else self.project
-        return f'- "{self.title}" in project {place}: {self.text}'
+        place = f"project {self.project}"
+        if self.remarks:
+            place = f"{place} ({self.remarks})"
+        return f'- "{self.title}" in {place}: {self.text}'
+
+    def fields(self) -> dict[str, str]:
+        """Return the note as JSON, without empty remarks."""
+        fields = self._asdict()
+        if not self.remarks:
+            del fields["remarks"]
+        return fields
 
 
 def _other_projects(memory: MemorySession, project: str) -> tuple[str, ...]:
@@ -109,14 +119,18 @@ def notes_matching(
 def newest_notes(memory: MemorySession, project: str) -> list[OtherNote]:
     """Return the notes of other projects that were changed last.
 
+    The caller asked for none of them, so those that no session is told of are left out.
+
     project: the project to leave out.
     """
     from memoranda.engine.contents import contents
+    from memoranda.engine.telling.manner import Telling
 
     projects = _other_projects(memory, project)
     query = Query(projects=projects, valid_at=memory.clock(), filled=True)
     infos, _ = memory.list(query, limit=_MOST_READ_NOTES)
-    shown_infos = [info for info in infos if not memory.is_held_back(info)][:MOST_NOTES]
+    told_infos = (info for info in infos if memory.telling(info) is not Telling.SILENT)
+    shown_infos = list(islice(told_infos, MOST_NOTES))
     texts = contents(memory, shown_infos)
     pairs = zip(shown_infos, texts, strict=True)
     return [_other_note(memory, info, text) for info, text in pairs]
@@ -144,8 +158,8 @@ def _other_note(memory: MemorySession, info: NoteInfo, text: str) -> OtherNote:
     one_line = " ".join(text[:_MAX_TEXT_CHARACTERS].split())
     remarks = ", ".join(mark.words for mark in memory.origin_marks(info))
     return OtherNote(
-        info.project,
-        without_marks(flat(title)),
-        without_marks(flat(one_line)),
-        remarks,
+        project=info.project,
+        title=without_marks(flat(title)),
+        text=without_marks(flat(one_line)),
+        remarks=remarks,
     )

@@ -37,7 +37,7 @@ from memoranda.ledger.change_rows import (
     touched_of,
 )
 from memoranda.ledger.database import LedgerDatabase
-from memoranda.ledger.review_rows import ReviewRows
+from memoranda.ledger.review_rows import ANSWER, ReviewRows
 from memoranda.note.model import GLOBAL, Provenance
 from memoranda.sources.base import File, sha256
 from memoranda.sources.files import (
@@ -337,24 +337,63 @@ class History:
         values = {"project": project, "path": path, "before": before}
         return self.database.row(sql, values) is not None
 
-    def agent_that_placed(self, project: str, path: str) -> str | None:
-        """Return the agent that made the file at a place, or moved it there.
+    def agent_that_named(self, project: str, path: str, after: int = 0) -> str | None:
+        """Return the agent that gave a file its name, or a folder above it.
 
-        The file may have come with a folder that was moved. None if the owner did it, or if no
-        change did.
+        after: only changes above this number.
+
+        None if the owner did it, or if no change did.
+        """
+        place = path
+        # A move names the path down to what is moved. Below a moved folder each file keeps its
+        # name, so the changes before it are asked for the last `unnamed` characters of the path.
+        unnamed = len(path)
+        before = ABOVE_ALL_NUMBERS
+        while unnamed:
+            row = self._last_placing(project, place, after, before)
+            if row is None:
+                return None
+
+            below = len(place) - len(row["place"])
+            if below < unnamed:
+                if row["agent"] is not None:
+                    return row["agent"]
+                unnamed = below
+            place = row["path"] + place[len(row["place"]) :]
+            before = row["change"]
+        return None
+
+    def _last_placing(self, project: str, path: str, after: int, before: int) -> Row | None:
+        """Return the last change that made the file at a place, or moved it there.
+
+        The file may have come with a folder that was moved. The row has the `change`, its `agent`,
+        the `place` of what was made or moved, and the `path` where that was before.
+
+        after, before: only changes between these numbers.
         """
         folders = [path[:position] for position, sign in enumerate(path) if sign == "/"]
         marks = ", ".join("?" for _ in (path, *folders))
         sql = (
-            "select change from step where path = ? and project = ? and do = 'put' and old is null "
-            f"union select change from step where dest in ({marks}) and dest <> '' "
-            "and project = ? and do = 'move'"
+            "select s.change, s.path, s.place, c.agent from ("
+            "select change, path, path as place from step "
+            "where path = ? and project = ? and do = 'put' and old is null "
+            "union all select change, path, dest as place from step "
+            f"where dest in ({marks}) and dest <> '' and project = ? and do = 'move'"
+            ") s join change c on c.number = s.change "
+            "where s.change > ? and s.change < ? order by s.change desc limit 1"
         )
-        values = (path, project, path, *folders, project)
-        row = self.database.row(
-            f"select agent from change where number in ({sql}) order by number desc limit 1", values
-        )
-        return None if row is None else row["agent"]
+        values = (path, project, path, *folders, project, after, before)
+        return self.database.row(sql, values)
+
+    def last_answer(self, keys: Sequence[str]) -> int:
+        """Return the number of the last change to the owner's answers with these keys, or 0."""
+        marks = ", ".join("?" for _ in keys)
+        sql = f"select max(change) as number from step where project = ? and path in ({marks})"
+        paths = [f"{ANSWER}/{key}" for key in keys]
+        row = self.database.row(sql, (PRIVATE, *paths))
+        if row is None or row["number"] is None:
+            return 0
+        return int(row["number"])
 
     def numbers_about(self, verb: str, project: str, path: str) -> list[int]:
         """Return the numbers of changes with this verb that are listed under a place."""

@@ -28,6 +28,8 @@ from memoranda.note.headings import (
 _BLANK_LINES = re.compile(r"(?:[ \t]*\r?\n)+")
 # How many characters a search for overlapping occurrences may compare.
 _MOST_COMPARED_CHARACTERS = 50_000_000
+# In how many characters of a section's new text a repeated heading is looked for.
+_BEGINNING = 10_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -404,7 +406,10 @@ def _without_heading(new_text: str, heading: ShownHeading) -> str:
     heading: the heading of the section that gets the text.
     """
     new_text = new_text.rstrip("\r\n")
-    headings = shown_headings(new_text)
+    # Such a line is the first of the text, and reading the headings of a long text takes long.
+    end = new_text.find("\n", _BEGINNING)
+    beginning = new_text if end < 0 else new_text[:end]
+    headings = shown_headings(beginning)
     if not headings:
         return new_text
     first = headings[0]

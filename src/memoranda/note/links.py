@@ -16,7 +16,7 @@ import re
 import unicodedata
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
-from itertools import count
+from itertools import count, islice
 from typing import NamedTuple
 
 from memoranda.errors import InvalidInput, OutsideError, project_title
@@ -576,6 +576,8 @@ _CHECKBOX = lazy_pattern(r"\[(?:[xX_]|[^\w\[\]]\ufe0f?)\](?:\s|$)")
 _CLOCK = r"[0-9]+(?::[0-9]{2})+(?:[.,][0-9]+)?"
 # A time in a transcript, `12:30`, or a span of time, `12:30 --> 12:35`.
 _CLOCK_VALUE = lazy_pattern(rf"{_CLOCK}(?:\s*(?:-->|->|[-–—])\s*{_CLOCK})?")
+MOST_TAGS = 1_000
+"""How many tags of one item are read."""
 # Marks of Latin and Indic scripts and of Thai are part of a letter.
 TAG_SIGNS = r"\w/\-\u0300-\u036f\u0900-\u0963\u0966-\u0eff"
 # A run of tags without blanks: `#tea#milk`. It begins the text, or follows a blank.
@@ -786,7 +788,8 @@ def _final_group(text: str) -> int | None:
 def _tags_in(masked: str) -> tuple[str, ...]:
     """Return the tags of an item without their `#`. Tags that differ only in case count once.
 
-    "Sell tea #shop#idea #Shop" has the tags `shop` and `idea`.
+    "Sell tea #shop#idea #Shop" has the tags `shop` and `idea`. Of more than MOST_TAGS, the first
+    MOST_TAGS count.
     """
     position = masked.find("#")
     if position < 0:
@@ -801,10 +804,12 @@ def _tags_in(masked: str) -> tuple[str, ...]:
             return (tag,)
     # By the small letters of a tag: the tag as it was first written.
     tags: dict[str, str] = {}
-    for run in _TAGS.findall(masked):
-        for tag in run[1:].split("#"):
+    for run in _TAGS.finditer(masked):
+        for tag in run[0][1:].split("#"):
             # `#12` is not a tag, and neither are tags behind it in the same run.
             if tag.isdecimal():
                 break
             tags.setdefault(tag.casefold(), tag)
-    return tuple(tags.values())
+        if len(tags) >= MOST_TAGS:
+            break
+    return tuple(islice(tags.values(), MOST_TAGS))

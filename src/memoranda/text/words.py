@@ -11,6 +11,7 @@ in the form of the index, each sign is replaced by a private character, which co
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from functools import cache
 from itertools import chain
 from typing import NamedTuple
@@ -281,9 +282,19 @@ def _parts(word: str) -> list[str]:
 
 def compounds(text: str) -> list[Compound]:
     """Return the further forms of the words in a text. Words without any are left out."""
+    return _forms_of(_compound_words(text))
+
+
+def _compound_words(text: str) -> list[str]:
+    """Return the words in a text. Signs may join the parts of a word."""
     pattern = _ASCII_COMPOUND if text.isascii() else _compound()
+    return pattern.findall(text)
+
+
+def _forms_of(words: Iterable[str]) -> list[Compound]:
+    """Return the further forms of words. Words without any are left out."""
     result: list[Compound] = []
-    for word in pattern.findall(text):
+    for word in words:
         if word.isdigit() or _is_one_part(word):
             continue
         forms = compound(word)
@@ -356,7 +367,9 @@ def _extras_of(piece: str) -> tuple[str, ...]:
     if numbered:
         parts = filter(None, numbered.groups())
         return (" ".join(parts).lower(),)
-    forms = chain.from_iterable(compounds(piece))
+    # A long text without blanks may be one word again and again, such as an escaped sign.
+    different_words = dict.fromkeys(_compound_words(piece))
+    forms = chain.from_iterable(_forms_of(different_words))
     extra_words = [words_to_index(form) for form in forms if form]
     if "." in piece:
         extra_words += [_sign_word(f".{name}") for name in _EXTENSION.findall(piece)]

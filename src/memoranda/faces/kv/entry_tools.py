@@ -239,7 +239,7 @@ def _other_notes_field(memory: MemorySession, query: str, *, takes_any_word: boo
     """
     notes = notes_matching(memory, KV_PROJECT, query, takes_any_word=takes_any_word)
     if notes:
-        return {"other_notes": [note._asdict() for note in notes]}
+        return {"other_notes": [note.fields() for note in notes]}
     return {}
 
 

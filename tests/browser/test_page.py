@@ -120,7 +120,8 @@ def _wait_until_complete(page: Any, path: str, locale: str) -> None:
     """Wait until the rail, the graph and all parts that are asked for later are there."""
     if "nothing" not in path:
         calendar = {"en-GB": "Calendar", "zh-CN": "日历"}[locale]
-        expect(page.locator("#rail")).to_contain_text(calendar)
+        rail = page.locator("#rail")
+        expect(rail).to_contain_text(calendar)
     if page.locator("canvas").count():
         expect(page.locator("canvas[data-drawn]")).to_be_visible()
     _wait_for_parts(page)
@@ -325,7 +326,8 @@ def test_a_note_and_a_reminder_are_new_from_the_page(visit, memory):
 
 def test_one_of_the_times_that_words_can_mean_is_chosen_by_a_button(visit, memory):
     with visit("/page/remind") as page:
-        page.get_by_label("What, and when").press_sequentially("ring Bo tomorrow at 1pm or 3pm")
+        words = page.get_by_label("What, and when")
+        words.press_sequentially("ring Bo tomorrow at 1pm or 3pm")
         understood = page.locator("#understood")
         expect(understood).to_contain_text("can mean several times")
         times = understood.get_by_role("button")
@@ -534,14 +536,15 @@ def test_each_filter_of_the_search_narrows_what_is_found(visit):
     with visit() as page:
         for name, (value, expected_projects) in FILTERS.items():
             page.goto("/page/search?q=heron")
-            before = page.locator("#hits [role=status]").inner_text()
+            status = page.locator("#hits [role=status]")
+            before = status.inner_text()
             page.locator("details.filters > summary").click()
             field = page.locator(f"#search [name={name}]")
             if field.evaluate("field => field.tagName") == "SELECT":
                 field.select_option(value)
             else:
                 field.fill(value)
-            expect(page.locator("#hits [role=status]")).not_to_have_text(before)
+            expect(status).not_to_have_text(before)
             addresses = page.locator("#hits .hit h2 a").evaluate_all(
                 "all => all.map((link) => link.getAttribute('href'))"
             )

@@ -272,19 +272,21 @@ def test_recalls_are_in_the_files_once_their_process_ended(entries, clock):
         entries.ok("recall", key="name")
     entries.place.close()
     expected = {**ALICE, "access_count": 10, "accessed_at": "2026-05-07T10:01:00Z"}
-    assert entries.rows("default.json") == [expected]
+    rows = entries.rows("default.json")
+    assert rows == [expected]
 
-    access_count = entries.ok("recall", key="name")["access_count"]
-    assert access_count == 11
+    reply = entries.ok("recall", key="name")
+    assert reply["access_count"] == 11
 
 
 def test_process_that_ends_without_a_recall_leaves_the_files_as_they_were(entries):
     entries.put("default.json", json.dumps([ALICE], indent=2))
     entries.ok("recall", key="name")
     entries.place.close()
-    after = entries.file("default.json").read_bytes()
+    file = entries.file("default.json")
+    after = file.read_bytes()
     entries.place.close()
-    content = entries.file("default.json").read_bytes()
+    content = file.read_bytes()
     assert content == after
 
 

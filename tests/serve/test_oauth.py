@@ -177,10 +177,13 @@ async def test_client_may_do_no_more_than_the_token_that_let_it_in(web, client):
     _, tokens_got = await tokens_of(client, secret, scope="admin")
     assert tokens_got["scope"] == "read"
 
-    names = await tools(client, tokens_got["access_token"])
+    access_token = tokens_got["access_token"]
+    names = await tools(client, access_token)
     assert "read_note" in names
     assert "write_note" not in names
-    assert await status(client, tokens_got["access_token"], "/s/team/mcp") == 401
+
+    status_code = await status(client, access_token, "/s/team/mcp")
+    assert status_code == 401
 
 
 @pytest.mark.promise("oauth-client")

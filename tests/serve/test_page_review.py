@@ -180,9 +180,11 @@ async def test_many_claims_get_one_answer(web, page):
     answered = await delete_two_claims(web, page)
     infos, _ = web.memory.list()
     assert len(infos) == 1
-    assert "One more note, too." in plain(answered)
+    text = plain(answered)
+    assert "One more note, too." in text
 
-    matches = re.findall(r'name="ref"', await asked(page, "claim"))
+    html = await asked(page, "claim")
+    matches = re.findall(r'name="ref"', html)
     assert matches == []
 
 
@@ -194,7 +196,8 @@ async def test_one_undo_takes_back_the_answer_to_many_claims(web, page):
     infos, _ = web.memory.list()
     assert len(infos) == 3
 
-    matches = re.findall(r'name="ref"', await asked(page, "claim"))
+    html = await asked(page, "claim")
+    matches = re.findall(r'name="ref"', html)
     assert len(matches) == 3
 
 
@@ -368,7 +371,8 @@ async def test_the_only_question_has_later_and_its_keys(web, page, address, late
     memory(web, "Anna is allergic to hazelnuts", category="people")
     memory(web, "Anna has an allergy to hazelnuts.", category="people")
     html = await page.see(address)
-    assert f'<a class="button quiet" href="{later}" data-key="s">Later' in html
+    later_link = f'<a class="button quiet" href="{later}" data-key="s">Later'
+    assert later_link in html
     keys = html.partition('class="meta by-key"')[2].partition("</p>")[0]
     assert "undo" in keys
     assert "next, previous" not in keys

@@ -67,6 +67,29 @@ def test_enter_in_the_palette_waits_for_the_words_that_were_typed(visit):
         page.wait_for_url("**/page/note/**")
 
 
+def test_titles_chosen_from_by_key_stay_when_those_of_one_more_letter_arrive(visit):
+    with visit("/page/note/notes/New%20day.md?part=edit") as page:
+        text = page.locator("#text")
+        before = text.input_value()
+        text.press("Control+End")
+        page.keyboard.type("[[Reading grou")
+        titles = page.locator(".titles button")
+        expect(titles.first).to_be_visible()
+        page.wait_for_load_state("networkidle")
+        held_request = Held(page, "**/page/titles?*", lambda request: True)
+        page.keyboard.press("p")
+        held_request.wait()
+        page.keyboard.press("ArrowDown")
+        expect(titles.first).to_be_focused()
+        held_request.let_go()
+        page.wait_for_timeout(200)
+        page.keyboard.press("Enter")
+        expect(text).to_have_value(f"{before}[[Reading group]]")
+        # Leaving must not ask about a text that is not stored
+        page.get_by_role("button", name="Save").click()
+        expect(page.locator("#toast")).to_contain_text("Changed")
+
+
 def test_a_question_opened_meanwhile_stays_open_when_an_answer_arrives(visit, memory):
     with visit("/page/review") as page:
         page.locator(".questions a", has_text="staging database").click()

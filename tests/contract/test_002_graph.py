@@ -208,34 +208,51 @@ def test_a_stream_of_the_newest_revision_is_told_and_ends_with_the_client(tmp_pa
 
 
 @pytest.mark.promise("002-14.13")
-def test_the_presets_have_their_names_and_texts(
+def test_server_memory_preset_has_the_names_of_the_reference_server(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
     with serving(tmp_path, "--as", "server-memory") as server:
         tools = server.ask("tools/list")["result"]["tools"]
-        names = [tool["name"] for tool in tools]
-        assert names == [*NAMES]
-        for tool in tools:
-            assert "project" not in tool["inputSchema"]["properties"]
         listed = server.ask("resources/list")["result"]["resources"]
-        uris = [resource["uri"] for resource in listed]
-        assert uris == [RESOURCES[1]]
         result = server.call("create_entities", entities=[entity("é")])
-        entities = result["structuredContent"]["entities"]
-        assert result["content"][0]["text"] == json.dumps(entities, ensure_ascii=False, indent=2)
+
+    names = [tool["name"] for tool in tools]
+    assert names == [*NAMES]
+    for tool in tools:
+        assert "project" not in tool["inputSchema"]["properties"]
+    uris = [resource["uri"] for resource in listed]
+    assert uris == [RESOURCES[1]]
+    entities = result["structuredContent"]["entities"]
+    assert result["content"][0]["text"] == json.dumps(entities, ensure_ascii=False, indent=2)
+
+
+@pytest.mark.promise("002-14.13")
+def test_thoughtbox_preset_has_its_names_and_a_file_of_its_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
     with serving(tmp_path, "--as", "thoughtbox") as server:
-        assert [tool["name"] for tool in server.ask("tools/list")["result"]["tools"]] == [
-            f"memory_{n}" for n in NAMES
-        ]
+        tools = server.ask("tools/list")["result"]["tools"]
         text = server.call("memory_read_graph")["content"][0]["text"]
-        # It has a separate file
-        assert text.startswith("Cannot use" if in_database() else '{\n  "entities"')
+
+    names = [tool["name"] for tool in tools]
+    assert names == [f"memory_{name}" for name in NAMES]
+    assert text.startswith("Cannot use" if in_database() else '{\n  "entities"')
+
+
+@pytest.mark.promise("002-14.13")
+def test_entity_made_by_one_preset_is_found_by_the_note_tools_of_another(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
     with serving(tmp_path, "--tools", "memory,notes,graph") as server:
-        names = [tool["name"] for tool in server.ask("tools/list")["result"]["tools"]]
-        assert "memory" in names
+        tools = server.ask("tools/list")["result"]["tools"]
+        server.data("memory_create_entities", entities=[entity("é")])
         total = server.data("search_notes", query="é")["total"]
-        assert total == 1
+
+    assert "memory" in [tool["name"] for tool in tools]
+    assert total == 1
 
 
 @pytest.mark.promise("002-14.14")

@@ -251,26 +251,43 @@ def test_what_only_looks_makes_no_file(entries):
     assert not root.exists()
 
 
-def test_recalls_are_added_to_the_files_at_the_end_only(entries, clock):
+def test_recalls_are_counted_at_once_and_added_to_the_files_at_the_end_only(entries, clock):
     entries.put("default.json", json.dumps([ALICE], indent=2))
     before = entries.file("default.json").read_bytes()
     clock.later(60)
     counts = [entries.ok("recall", key="name")["access_count"] for _ in range(3)]
     assert counts == [8, 9, 10]
+
     access_count = entries.ok("search", query="Zo")["results"][0]["access_count"]
     assert access_count == 10
+
     content = entries.file("default.json").read_bytes()
     assert content == before
+
+
+def test_recalls_are_in_the_files_once_their_process_ended(entries, clock):
+    entries.put("default.json", json.dumps([ALICE], indent=2))
+    clock.later(60)
+    for _ in range(3):
+        entries.ok("recall", key="name")
     entries.place.close()
-    assert entries.rows("default.json") == [
-        {**ALICE, "access_count": 10, "accessed_at": "2026-05-07T10:01:00Z"}
-    ]
-    after = entries.file("default.json").read_bytes()
+    expected = {**ALICE, "access_count": 10, "accessed_at": "2026-05-07T10:01:00Z"}
+    rows = entries.rows("default.json")
+    assert rows == [expected]
+
+    reply = entries.ok("recall", key="name")
+    assert reply["access_count"] == 11
+
+
+def test_process_that_ends_without_a_recall_leaves_the_files_as_they_were(entries):
+    entries.put("default.json", json.dumps([ALICE], indent=2))
+    entries.ok("recall", key="name")
     entries.place.close()
-    content = entries.file("default.json").read_bytes()
+    file = entries.file("default.json")
+    after = file.read_bytes()
+    entries.place.close()
+    content = file.read_bytes()
     assert content == after
-    access_count = entries.ok("recall", key="name")["access_count"]
-    assert access_count == 11
 
 
 def test_recalls_of_an_entry_replaced_or_forgotten_do_not_count_for_the_next(entries):

@@ -194,7 +194,8 @@ def test_a_merge_by_upkeep_stays_in_the_way_since_it_removed_a_text(home):
 def test_a_link_of_upkeep_that_was_taken_back_is_not_in_the_way(home):
     tea = home.write(TEA, "knowledge")
     cake = home.write(CAKE, "knowledge")
-    milk = home.write("Milk is white.", "knowledge")
+    milk_text = "Milk is white."
+    milk = home.write(milk_text, "knowledge")
     change = edited(home, tea, "green", "black")
     first_link = link_by_upkeep(home, tea, cake)
     link_by_upkeep(home, tea, milk)

@@ -276,29 +276,45 @@ async def test_what_a_token_may_not_see_does_not_exist_for_it(web, tmp_path, cli
     assert "secret" in web.memory.read(plan.id).text
 
 
+async def listing_of(client, secret):
+    """The answer to a call with this token."""
+    return await client.post("/mcp", json=LIST, headers=ACCEPT | bearer(secret))
+
+
 @pytest.mark.promise("http-rates")
-async def test_too_many_calls_are_refused_with_the_time_to_wait(web, client):
+async def test_more_calls_a_minute_than_a_token_may_make_are_refused_with_the_time_to_wait(
+    web, client
+):
     fast = web.token(rate=2)
-    few = web.token("few", quota=3)
-
-    async def status(secret):
-        return await client.post("/mcp", json=LIST, headers=ACCEPT | bearer(secret))
-
-    status_codes = [(await status(fast)).status_code for _ in range(3)]
+    status_codes = [(await listing_of(client, fast)).status_code for _ in range(3)]
     assert status_codes == [200, 200, 429]
-    refused = await status(fast)
+
+    refused = await listing_of(client, fast)
     assert refused.headers["retry-after"] == "31"
-    assert refused.json()["error"]["message"].startswith(
-        "More than 2 calls a minute with this token."
-    )
-    web.later(seconds=31)
-    assert (await status(fast)).status_code == 200
-    status_codes = [(await status(few)).status_code for _ in range(4)]
+    message = refused.json()["error"]["message"]
+    assert message.startswith("More than 2 calls a minute with this token.")
+
+
+@pytest.mark.promise("http-rates")
+async def test_call_after_the_time_to_wait_is_answered(web, client):
+    fast = web.token(rate=1)
+    await listing_of(client, fast)
+    refused = await listing_of(client, fast)
+    web.later(seconds=int(refused.headers["retry-after"]))
+    assert (await listing_of(client, fast)).status_code == 200
+
+
+@pytest.mark.promise("http-rates")
+async def test_more_calls_a_day_than_a_token_may_make_are_refused_until_the_next_day(web, client):
+    few = web.token("few", quota=3)
+    status_codes = [(await listing_of(client, few)).status_code for _ in range(4)]
     assert status_codes == [200, 200, 200, 429]
-    data = (await status(few)).json()
+
+    data = (await listing_of(client, few)).json()
     assert "3 calls a day" in data["error"]["message"]
+
     web.later(hours=13)
-    assert (await status(few)).status_code == 200
+    assert (await listing_of(client, few)).status_code == 200
 
 
 @pytest.mark.promise("http-log")

@@ -163,29 +163,58 @@ async def test_the_official_client_gets_in_by_itself_once_a_token_was_shown(web,
     assert who == "agent:claude"
 
 
+async def tokens_of(client, secret, **scope):
+    """A new client's id, and what it gets for a code that this token let it have."""
+    client_id = await registered(client)
+    code = await code_for(client, client_id, secret, **scope)
+    reply = await exchanged(client, client_id, code=code)
+    return client_id, reply.json()
+
+
 @pytest.mark.promise("oauth-client")
-async def test_what_a_client_gets_is_bounded_by_the_token_that_let_it_in_and_ends_with_it(
-    web, client
-):
+async def test_client_may_do_no_more_than_the_token_that_let_it_in(web, client):
     secret = web.token(scope="read", projects=["notes"])
-    id = await registered(client)
-    got = (
-        await exchanged(client, id, code=await code_for(client, id, secret, scope="admin"))
-    ).json()
-    assert got["scope"] == "read"
-    assert got["expires_in"] == 3600
-    assert "read_note" in await tools(client, got["access_token"])
-    assert "write_note" not in await tools(client, got["access_token"])
-    assert await status(client, got["refresh_token"]) == 401
-    assert await status(client, got["access_token"], "/s/team/mcp") == 401
+    _, tokens_got = await tokens_of(client, secret, scope="admin")
+    assert tokens_got["scope"] == "read"
+
+    access_token = tokens_got["access_token"]
+    names = await tools(client, access_token)
+    assert "read_note" in names
+    assert "write_note" not in names
+
+    status_code = await status(client, access_token, "/s/team/mcp")
+    assert status_code == 401
+
+
+@pytest.mark.promise("oauth-client")
+async def test_access_token_is_good_for_an_hour_and_is_renewed(web, client):
+    client_id, tokens_got = await tokens_of(client, web.token(scope="read"), scope="admin")
+    assert tokens_got["expires_in"] == 3600
+    assert await status(client, tokens_got["refresh_token"]) == 401
+
     web.later(hours=1)
-    assert await status(client, got["access_token"]) == 401
-    got = (await renewed(client, id, got["refresh_token"])).json()
-    assert await status(client, got["access_token"]) == 200
+    assert await status(client, tokens_got["access_token"]) == 401
+
+    renewed_tokens = (await renewed(client, client_id, tokens_got["refresh_token"])).json()
+    assert await status(client, renewed_tokens["access_token"]) == 200
+
+
+@pytest.mark.promise("oauth-client")
+async def test_revoked_token_ends_what_its_clients_got(web, client):
+    client_id, tokens_got = await tokens_of(client, web.token(scope="read"), scope="admin")
+    assert await status(client, tokens_got["access_token"]) == 200
+
     web.access.revoke("laptop")
-    assert await status(client, got["access_token"]) == 401
-    data = (await renewed(client, id, got["refresh_token"])).json()
+    assert await status(client, tokens_got["access_token"]) == 401
+
+    data = (await renewed(client, client_id, tokens_got["refresh_token"])).json()
     assert data["error"] == "invalid_grant"
+
+
+@pytest.mark.promise("oauth-client")
+async def test_ledger_holds_no_token_of_a_client(web, client):
+    client_id, tokens_got = await tokens_of(client, web.token(scope="read"), scope="admin")
+    await renewed(client, client_id, tokens_got["refresh_token"])
     for name in ("ledger.db", "ledger.db-wal"):
         stored = (web.memory.home / ".memoranda" / name).read_bytes()
         assert b"cpa_" not in stored

@@ -461,7 +461,8 @@ async def test_how_to_write_says_that_several_words_of_a_relation_are_in_quotes(
 )
 async def test_health_says_when_upkeep_comes_as_people_do(web, page, language, sentence):
     headers = {"accept-language": language}
-    soon = web.now + timedelta(seconds=150)
+    wait = timedelta(seconds=150)
+    soon = web.now + wait
     rounds = SimpleNamespace(began=web.now, next=soon, steps={})
     html = await with_rounds(page, rounds, headers)
     text = plain(html)

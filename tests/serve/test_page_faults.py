@@ -573,7 +573,8 @@ async def test_an_address_that_leads_nowhere_names_what_was_deleted_lately(web, 
     draft = Draft(order, project="notes", title="Order")
     planted = agent.write(draft)
     web.memory.delete(planted)
-    answer = await page.client.get("/page/note/notes/Quarterly-plan.md")
+    address = "/page/note/notes/Quarterly-plan.md"
+    answer = await page.client.get(address)
     assert "There is no note or page “Quarterly plan”" in answer.text
     _, _, rest = answer.text.partition("Deleted lately")
     offered, _, _ = rest.partition("</ul>")

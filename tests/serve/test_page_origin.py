@@ -101,7 +101,8 @@ async def test_remembered_about_people_is_sorted_by_learning_and_names_the_write
     web.memory.link(old.id, trams.id)
 
     text = await page.text("/page/people")
-    assert new.title in text
+    title = new.title
+    assert title in text
     new_place = text.index("Bo likes tea")
     old_place = text.index("Mara moved to Leeds. claude")
     assert new_place < old_place

@@ -160,25 +160,44 @@ async def claims(web, page):
     return await asked(page, "claim")
 
 
-@pytest.mark.promise("page-review")
-async def test_many_claims_get_one_answer_and_one_undo_takes_it_back(web, page):
+async def delete_two_claims(web, page):
+    """Give two of three claims one answer, and follow to the page after it."""
     html = await claims(web, page)
     keys = re.findall(r'name="ref" value="([^"]*)"', html)
     assert len(keys) == 3
-    assert ">Delete the notes <" in html, "the answers name several notes"
     answer = await page.send("/page/review", ref="\n".join(keys[:2]), choice="d", next="/page")
     assert answer.status_code == 303
+    return await page.see(answer.headers["location"])
+
+
+async def test_answers_to_many_claims_name_several_notes(web, page):
+    html = await claims(web, page)
+    assert ">Delete the notes <" in html
+
+
+@pytest.mark.promise("page-review")
+async def test_many_claims_get_one_answer(web, page):
+    answered = await delete_two_claims(web, page)
     infos, _ = web.memory.list()
     assert len(infos) == 1
-    matches = re.findall(r'name="ref"', await asked(page, "claim"))
+    text = plain(answered)
+    assert "One more note, too." in text
+
+    html = await asked(page, "claim")
+    matches = re.findall(r'name="ref"', html)
     assert matches == []
-    answered = await page.see(answer.headers["location"])
-    assert "One more note, too." in plain(answered)
+
+
+@pytest.mark.promise("page-review")
+async def test_one_undo_takes_back_the_answer_to_many_claims(web, page):
+    answered = await delete_two_claims(web, page)
     undo = re.search(r'id="toast".*?name="change" value="(\d+)"', answered, re.S)[1]
     await page.send("/page/undo", change=undo)
     infos, _ = web.memory.list()
     assert len(infos) == 3
-    matches = re.findall(r'name="ref"', await asked(page, "claim"))
+
+    html = await asked(page, "claim")
+    matches = re.findall(r'name="ref"', html)
     assert len(matches) == 3
 
 
@@ -352,7 +371,8 @@ async def test_the_only_question_has_later_and_its_keys(web, page, address, late
     memory(web, "Anna is allergic to hazelnuts", category="people")
     memory(web, "Anna has an allergy to hazelnuts.", category="people")
     html = await page.see(address)
-    assert f'<a class="button quiet" href="{later}" data-key="s">Later' in html
+    later_link = f'<a class="button quiet" href="{later}" data-key="s">Later'
+    assert later_link in html
     keys = html.partition('class="meta by-key"')[2].partition("</p>")[0]
     assert "undo" in keys
     assert "next, previous" not in keys

@@ -28,6 +28,8 @@ async function offer(element) {
   const left = element.dataset.titles ?? "";
   const html = await part(`/page/titles?${new URLSearchParams({ q: begun, not: left })}`);
   if (html === null || !isLatest()) return;
+  // Somebody is choosing among those of fewer letters: the focus would be lost with them
+  if (list.contains(document.activeElement)) return;
   list.innerHTML = html;
   if (!list.firstElementChild) return close();
   field = element;

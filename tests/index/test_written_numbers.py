@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import permutations
-
 import pytest
 
 from index.conftest import Desk
@@ -26,12 +24,14 @@ _ALIKE = (
 
 @pytest.mark.parametrize("numbers", _ALIKE, ids=lambda numbers: numbers[0])
 def test_number_is_found_in_each_way_of_writing(numbers: tuple[str, ...], desk: Desk) -> None:
-    desk.put_all({f"{number}.md": f"Note {text} down" for number, text in enumerate(numbers)})
-    missed = [
-        (numbers[searched], numbers[written])
-        for searched, written in permutations(range(len(numbers)), 2)
-        if f"{written}.md" not in desk.found(numbers[searched])
-    ]
+    for number in numbers:
+        desk.put(f"{numbers.index(number)}.md", f"Note {number} down")
+    paths = {f"{place}.md" for place in range(len(numbers))}
+    missed = []
+    for number in numbers:
+        found = desk.found(number)
+        if paths.difference(found):
+            missed.append(number)
     assert missed == []
 
 
@@ -49,8 +49,9 @@ def test_number_is_found_in_each_way_of_writing(numbers: tuple[str, ...], desk: 
 )
 def test_other_number_is_not_found(written: str, searched: str, desk: Desk) -> None:
     desk.put("note.md", written)
-    found = [hit for hit in desk.search(searched) if not hit.relaxed]
-    assert found == []
+    hits = desk.search(searched)
+    is_relaxed = hits.relaxed
+    assert is_relaxed or not hits.hits
 
 
 @pytest.mark.parametrize(

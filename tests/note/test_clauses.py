@@ -82,8 +82,14 @@ NOT_ENDED = [
 
 def is_ended(old: str, new: str) -> bool:
     """Whether the text of a newer note ends a claim of an older one."""
-    pairs = product([*claims(old), *changes(old)], [*claims(new), *changes(new)])
-    return any(first.subject == second.subject and ends(first, second) for first, second in pairs)
+    older = [*claims(old), *changes(old)]
+    newer = [*claims(new), *changes(new)]
+    for first, second in product(older, newer):
+        if first.subject != second.subject:
+            continue
+        if ends(first, second):
+            return True
+    return False
 
 
 @pytest.mark.parametrize(("old", "new"), ENDED)

@@ -373,7 +373,7 @@ def claims(text: str) -> list[Claim]:
 
 
 def _claims_of_sentence(sentence: str, *, is_alone: bool) -> Iterator[Claim]:
-    """Yield the claim of a sentence, and those of its further clauses (clauses.py).
+    """Yield the claim of a sentence, and the claims of its further clauses (clauses.py).
 
     is_alone: whether the note has only this sentence.
     """

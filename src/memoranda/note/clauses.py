@@ -1,8 +1,8 @@
 """Sentences that say more than one thing: "Anna left Acme for Initech and moved to Porto".
 
-Each clause behind "and" is a sentence of its own. Where it leaves out its subject, that of the clause
-before it is meant. A sentence in which somebody else may be meant is left whole: a false alarm
-costs more than a missed one.
+Each clause behind "and" is a sentence of its own. A clause that leaves out its subject gets the
+subject of the clause before it. A sentence in which somebody else may be meant is left whole: a
+false alarm costs more than a missed one.
 """
 
 from __future__ import annotations

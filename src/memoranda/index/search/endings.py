@@ -26,8 +26,8 @@ _ENDS = frozenset("аеиоуыэюяєійь")
 def other_endings(word: str) -> set[str]:
     """Return other forms that a folded word may have: `врача` → `врач`, `врачу`, `врачом`, …
 
-    Many of the results are no words, so the caller must check that notes contain them. The result
-    is empty for a word of another script.
+    Not all of the results need be words, so the caller must check that notes contain them. The
+    result is empty for a word of another script.
     """
     if word.isascii() or not _WORD.fullmatch(word):
         return set()

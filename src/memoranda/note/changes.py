@@ -14,12 +14,14 @@ import tomllib
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
+from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from memoranda.note.claims import (
     Claim,
     ClaimKind,
+    clauses_behind,
     has_han,
     is_someone,
     is_uncertain_or_over,
@@ -146,7 +148,8 @@ def changes(text: str) -> list[Claim]:
         return []
     for sentence in sentences_in(read):
         line = text.count("\n", 0, sentence.start) + 1
-        for claim in changes_in(sentence.text):
+        text_of_clauses = [sentence.text, *clauses_behind(without_links(sentence.text))]
+        for claim in chain.from_iterable(map(changes_in, text_of_clauses)):
             claims_found.append(claim._replace(line=line, start=sentence.start, stop=sentence.stop))
         if len(claims_found) >= _MOST_CLAIMS:
             break

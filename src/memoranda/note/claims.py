@@ -18,6 +18,7 @@ from itertools import chain, zip_longest
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from memoranda.note.clauses import further_clauses, may_have_clauses
 from memoranda.note.model import Observation, Relation
 from memoranda.text.folding import fold
 from memoranda.text.pattern import lazy_pattern
@@ -139,6 +140,7 @@ class _Words(NamedTuple):
     done: list[tuple[str, re.Pattern[str]]]
     polar_words: frozenset[str]
     verb_words: frozenset[str]
+    clause_verbs: frozenset[str]
     any_reversed: re.Pattern[str]
     quality: re.Pattern[str]
     habit: re.Pattern[str]
@@ -252,6 +254,9 @@ def _words() -> _Words:
         done=_verbs(table["done"], _DOER + r"(?:{0})"),
         polar_words=_polar_words(table["polar"]),
         verb_words=frozenset(f"{words['triggers']} {words['weak_triggers']} is are".split()),
+        clause_verbs=frozenset(
+            f"{words['triggers']} {words['weak_triggers']} {words['clause_verbs']}".split()
+        ),
         any_reversed=_any_word(chain.from_iterable(table["reversed"].values())),
         quality=re.compile(
             r"(.{1,40}?)(?:\s+is|\s+am|\s+are|'m|’m|'s|’s)\s+(not |no longer )?"
@@ -359,14 +364,35 @@ def claims(text: str) -> list[Claim]:
     sentences = list(sentences_in(text[:_MOST_TEXT_CHARACTERS]))
     is_alone = len(sentences) == 1
     for sentence in sentences:
-        claim = claim_of(sentence.text, is_alone=is_alone)
-        if claim is None:
-            continue
-        line = text.count("\n", 0, sentence.start) + 1
-        claims_found.append(claim._replace(line=line, start=sentence.start, stop=sentence.stop))
-        if len(claims_found) == _MOST_CLAIMS:
+        for claim in _claims_of_sentence(sentence.text, is_alone=is_alone):
+            line = text.count("\n", 0, sentence.start) + 1
+            claims_found.append(claim._replace(line=line, start=sentence.start, stop=sentence.stop))
+        if len(claims_found) >= _MOST_CLAIMS:
             break
-    return claims_found
+    return claims_found[:_MOST_CLAIMS]
+
+
+def _claims_of_sentence(sentence: str, *, is_alone: bool) -> Iterator[Claim]:
+    """Yield the claim of a sentence, and the claims of its further clauses (clauses.py).
+
+    is_alone: whether the note has only this sentence.
+    """
+    for text in [sentence, *clauses_behind(sentence)]:
+        claim = claim_of(text, is_alone=is_alone)
+        if claim is not None:
+            yield claim
+
+
+def clauses_behind(sentence: str) -> list[str]:
+    """Return the further clauses of a sentence, each as a sentence: "Anna moved to Porto"."""
+    # Most sentences have one clause, and need no look at their words
+    if not may_have_clauses(sentence):
+        return []
+    statement = without_opening(without_signs(sentence))
+    clauses = list(further_clauses(statement, _words().clause_verbs))
+    if clauses and is_uncertain_or_over(sentence):
+        return []
+    return clauses
 
 
 def item_claims(

@@ -27,6 +27,7 @@ from memoranda.text.words import (
     words_in,
     words_to_index,
 )
+from memoranda.text.written_numbers import number_forms
 
 # For `bytes.translate`: makes a blank of each ASCII sign that is not a letter or digit.
 _BLANKED = bytes(code if code > 127 or chr(code).isalnum() else 32 for code in range(256))
@@ -79,11 +80,11 @@ def fts_text(text: str) -> str:
 
     Letters are folded. Chinese and other texts without blanks become overlapping pairs: `重跑后`
     becomes `重跑 跑后`. Further words by which the text is found follow at the end: `Call getUser`
-    becomes `call getuser get user`.
+    becomes `call getuser get user`, and `1,299.99` becomes `1,299.99 1299 99`.
     """
     if not text:
         return ""
-    extra_tokens = extras(text)
+    extra_tokens = " ".join(filter(None, [extras(text), *number_forms(text)]))
     if extra_tokens:
         return f"{words_to_index(fold(text))} {extra_tokens}"
     return words_to_index(fold(text))

@@ -23,12 +23,15 @@ from memoranda.text.pattern import lazy_pattern
 from memoranda.text.tokens import is_cjk, pairs, query_text, stop_words, tokens, words
 from memoranda.text.unicode import sqlite_text
 from memoranda.text.words import compounds, units
+from memoranda.text.written_numbers import AMOUNT, TELEPHONE, number_forms
 
 MAX_TERMS = 32
 """If a query has more terms or words, only the informative ones count."""
 
-# A phrase in quotes, or a word.
-_PIECE = lazy_pattern(r'"([^"]*)"|([^\s"]+)')
+# A phrase in quotes, or a word. A number with blanks inside is a word.
+_PIECE = lazy_pattern(rf'"([^"]*)"|((?:(?:{AMOUNT}|{TELEPHONE})(?![^\s"]))|[^\s"]+)')
+# An amount with a currency, which a note may write behind the amount or leave out.
+_WITH_CURRENCY = lazy_pattern(r"[$€£¥]\d[\d.,]*|\d[\d.,]*[$€£¥]")
 # Between a Latin letter or digit and a Chinese or Japanese character.
 _SCRIPT_CHANGE = lazy_pattern(
     "(?<=[0-9A-Za-z])(?=[\u3041-\u30ff\u3400-\u9fff])|(?<=[\u3041-\u30ff\u3400-\u9fff])(?=[0-9A-Za-z])"
@@ -179,15 +182,18 @@ def _may_go_on(words: list[str]) -> bool:
 
 
 def _other_spellings(text: str) -> tuple[str, ...]:
-    """Return other spellings of a compound as phrases: `getUser` → `get user`."""
+    """Return other spellings of a compound or a number as phrases: `getUser` → `get user`."""
     if len(text) <= _MAX_COMPOUND_CHARACTERS:
         spellings = compounds(text)
     else:
         spellings = []
+    forms = number_forms(text)
+    if not forms and _WITH_CURRENCY.fullmatch(text):
+        forms = [text.strip("$€£¥")]
     # The text must be one compound and nothing else.
-    if len(spellings) != 1:
-        return ()
-    return tuple(query_text(form)[0] for form in spellings[0] if form)
+    elif len(spellings) == 1:
+        forms += filter(None, spellings[0])
+    return tuple(query_text(form)[0] for form in forms)
 
 
 def parse(text: str) -> ParsedQuery:

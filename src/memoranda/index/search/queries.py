@@ -34,6 +34,7 @@ from memoranda.index.filters import (
 from memoranda.index.listing import conditions_of, passing
 from memoranda.index.resolve import key
 from memoranda.index.rows import FIRST_PASSAGE, property_text
+from memoranda.index.search.endings import other_endings
 from memoranda.index.search.parse import ParsedQuery, Term, phrase_for, shortened, term
 from memoranda.index.search.weights import COLUMNS
 from memoranda.index.search.words import inflected, inflections, one_edit
@@ -378,12 +379,37 @@ class SearchContext:
                 words += other_forms(text)
             if len(query_term.words) == 1 and not query_term.single:
                 words += inflections(query_term.words[0])
+                words += self.other_endings(query_term.words[0])
                 words += self._in_two_words(query_term.words[0])
             # `Anna's` also finds `Anna`.
             elif len(query_term.words) == 2 and query_term.words[1] == "s":
                 words.append(query_term.words[0])
             words = [word for word in dict.fromkeys(words) if self._is_anywhere(word)]
             self._cache.keep({cache_key: words}, 40 * len(words))
+        return self._cache[cache_key]
+
+    def other_endings(self, word: str) -> list[str]:
+        """Return the other forms of a Russian or Ukrainian word that notes contain.
+
+        Any note counts, even a note that the viewer may not see. The result is empty for a word of
+        another language.
+        """
+        forms = sorted(other_endings(word))
+        if not forms:
+            return []
+        cache_key = ("endings", word)
+        if cache_key not in self._cache:
+            # One look at all words with a common beginning is faster than one for each form.
+            beginning = forms[0]
+            while not forms[-1].startswith(beginning):
+                beginning = beginning[:-1]
+            rows = self.db.execute(
+                "select term from stems where term between ? and ?",
+                (beginning, beginning + "\uffff"),
+            )
+            terms = {term for (term,) in rows}
+            forms_in_notes = [form for form in forms if form in terms]
+            self._cache.keep({cache_key: forms_in_notes}, 40 * len(forms_in_notes))
         return self._cache[cache_key]
 
     def _in_two_words(self, word: str) -> list[str]:

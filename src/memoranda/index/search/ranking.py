@@ -146,7 +146,8 @@ class _WordLookup:
         # A search by title already looks only at names, so `name_rows` would repeat `rows`.
         if not self.column:
             for word in chosen_words:
-                word.name_rows = self.rows(_own_match(word.text), table=NAMES)
+                match = _own_match(word.text, word.other_forms)
+                word.name_rows = self.rows(match, table=NAMES)
         return chosen_words
 
     def _weigh(self, word: Word, question: Question) -> None:
@@ -170,8 +171,9 @@ class _WordLookup:
         # The index keeps pairs of Chinese, Japanese and Korean characters. A single character
         # therefore matches as the beginning of a pair.
         is_beginning = not is_latin and len(text) == 1
-        match = _own_match(text, is_beginning=is_beginning)
-        word = Word(text, 1.0, self.rows(match), match=match)
+        endings = self.context.other_endings(text)
+        match = _own_match(text, endings, is_beginning=is_beginning)
+        word = Word(text, 1.0, self.rows(match), match=match, other_forms=endings)
         if not word.rows and is_latin and len(text) >= _MIN_PREFIX_LETTERS:
             word.is_open = True
             word.match = f"{quoted(text)}*"
@@ -1037,17 +1039,18 @@ def _meant(text: str, focus: Focus) -> str:
     return focus.text if focus.is_buried else text[-_EMBEDDED_CHARACTERS:]
 
 
-def _own_match(text: str, *, is_beginning: bool = False) -> str:
+def _own_match(text: str, endings: Sequence[str] = (), *, is_beginning: bool = False) -> str:
     """Return the FTS5 expression for a word in all its irregular forms.
 
     `buy` → `"buy" OR "bought"`, with each form as the index has it (`phrase_for`). A Chinese word is
     looked for in simplified and in traditional characters.
 
+    endings: the word with other endings.
     is_beginning: whether longer words that begin with the word match, too.
     """
     if is_cjk(text):
         spellings = [text, *other_forms(text)]
     else:
-        spellings = [*forms(text)]
+        spellings = [*forms(text), *endings]
     end = "*" if is_beginning else ""
     return " OR ".join(quoted(phrase_for(spelling)[0]) + end for spelling in spellings)

@@ -129,7 +129,8 @@ class Word:
     is_weak: whether the word is a pair across a stop word, which says little and is not shown.
     term: the term in a search for all words. None for a question.
     is_open: whether longer words that begin with the word count.
-    other_forms: in a search for all words, other forms and spellings that count.
+    other_forms: other forms that count: with another ending (`endings`), and in a search for all
+        words also other spellings.
     is_beside: whether the word is outside the question of a long text.
     """
 

@@ -62,7 +62,7 @@ def numbered_words(begin: int, number: int) -> str:
 def test_a_long_note_splits_each_different_word_once(
     memory: MemorySession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    split = Counted(monkeypatch, words, "compounds")
+    split = Counted(monkeypatch, words, "_forms_of")
     text = numbered_words(0, MANY_WORDS)
     calls = split.during(lambda: memory.store(Draft(text, title="Long", project="notes")))
     assert MANY_WORDS <= calls < MANY_WORDS + FEW
@@ -73,7 +73,7 @@ def test_an_edit_of_a_long_note_splits_no_word_of_the_old_text_again(
     memory: MemorySession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     memory.store(Draft(numbered_words(0, MANY_WORDS), title="Long", project="notes"))
-    split = Counted(monkeypatch, words, "compounds")
+    split = Counted(monkeypatch, words, "_forms_of")
     more = numbered_words(MANY_WORDS, NEW_WORDS)
     calls = split.during(lambda: memory.edit("notes/long", Append(more)))
     assert calls < MANY_WORDS + NEW_WORDS + FEW

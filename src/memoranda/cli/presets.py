@@ -153,11 +153,12 @@ def graph_file(
         if place:
             return Path(absolute_path(place))
 
-    # No path is named. Only thoughtbox makes its file if it is missing.
+    # No path is named. Thoughtbox makes its file if it is missing; server-memory does not know it.
     usual_file = Path(os.path.abspath(_THOUGHTBOX_FILE))
-    is_thoughtbox = like == "thoughtbox"
-    has_file_of_thoughtbox = not is_thoughtbox and usual_file.exists()
-    if is_thoughtbox or has_file_of_thoughtbox:
+    if like == "thoughtbox":
+        return usual_file
+    is_our_graph = like not in FACES["graph"].presets
+    if is_our_graph and usual_file.exists():
         return usual_file
     return None
 

@@ -143,8 +143,8 @@ async def test_why_a_hit_is_before_the_next_one_is_said(web, page):
     web.note("Green tea", "It is hot.")
     web.note("Day", "There was green tea.")
     part = await page.see("/page/search?q=green tea&why=1", **{"x-part": "1"})
-    assert "It is before the next one most of all by this" in part
-    assert "What you typed is its title" in part.rpartition("most of all by this")[2]
+    assert "Ahead of the next hit mainly because" in part
+    assert "What you typed is its title" in part.rpartition("mainly because")[2]
     assert "score" not in plain(part)
     last = await page.see("/page/search?q=green tea&why=2", **{"x-part": "1"})
     assert "the next one" not in last

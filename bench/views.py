@@ -132,7 +132,9 @@ def _review(memory: MemorySession) -> None:
 
 
 def _clusters(memory: MemorySession) -> None:
-    visit: Any = SimpleNamespace(memory=memory, fields={}, number=lambda name, default: default)
+    visit: Any = SimpleNamespace(
+        memory=memory, fields={}, language="en", number=lambda name, default: default
+    )
     drawing(visit)
 
 

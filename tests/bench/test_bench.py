@@ -35,9 +35,8 @@ def bench(name: str, tmp_path: Path, *arguments: str) -> subprocess.CompletedPro
 def ran(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, Path]:
     """What a run over a tiny vault printed, and the folder it had for its temporary files."""
     place = tmp_path_factory.mktemp("bench")
-    process = bench(
-        "run", place, "--notes", "20", "--only", "size,parse,sweep,search,graph,recall,write,calls"
-    )
+    figures = "size,parse,sweep,search,graph,recall,lists,page,http,write,calls"
+    process = bench("run", place, "--notes", "20", "--only", figures)
     assert process.returncode == 0, process.stderr
     return process.stdout, place
 
@@ -54,6 +53,9 @@ def ran(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, Path]:
         "  a Chinese word",
         "graph lookup, 20 entities",
         "recall of a key",
+        "list_directory, 20 notes",
+        "page: the clusters of Graph, 20 notes",
+        "an answer over a kept connection",
         "remember a key",
         "write, 10 notes",
         "write, 20 notes",

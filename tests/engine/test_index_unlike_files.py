@@ -44,7 +44,8 @@ def test_another_word_than_the_file_has_is_named_and_mended(
 
     findings = stale(memory)
     assert [finding.level for finding in findings] == ["error"]
-    assert "of 1, such as notes/Tea.md" in findings[0].text
+    assert findings[0].text.startswith("1 of 2 compared: ")
+    assert findings[0].text.endswith("such as of notes/Tea.md")
 
     repair(memory, findings)
     assert stale(memory) == []
@@ -72,4 +73,4 @@ def test_finding_counts_only_the_notes_that_were_compared(
     with closing(sqlite3.connect(memory.home / ".memoranda" / "index.db")) as db, db:
         db.execute("update note set title = 'Coffee'")
     text = stale(memory)[0].text
-    assert text.startswith("of 1 notes that were compared")
+    assert text.startswith("1 of 1 compared: ")

@@ -92,7 +92,7 @@ _NUMBERS_OF_CHANGES = "See the changes with their numbers and who made them: mem
 
 
 def remedy(error: MemorandaError) -> str:
-    """Return the line below an error that says what to do. "" if there is none."""
+    """Return the line below an error that says what to do. "" if no such line is known."""
     if error.hint:
         return error.hint
     if isinstance(error, ProjectNotFound):

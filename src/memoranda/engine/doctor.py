@@ -475,8 +475,8 @@ def _notes_unlike_their_files(memory: ReadVerbs) -> list[Finding]:
         return []
     first = unlike[0]
     text = (
-        f"of {compared_count} notes that were compared, the index has another text, title, type or tag "
-        f"than the file has of {len(unlike)}, such as {first.project}/{first.path}"
+        f"{len(unlike)} of {compared_count} compared: the index has another text, title, type or tag "
+        f"than the file, such as of {first.project}/{first.path}"
     )
     return [Finding("error", "index_stale", ".memoranda/index.db", text, _REBUILD)]
 

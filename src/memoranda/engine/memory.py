@@ -24,7 +24,7 @@ class MemorySession(ReviewVerbs, ProjectVerbs, ReadSession):
     """An open memory with all verbs, for one caller.
 
     It is thread-safe. Close it, or use it as a context manager. The verbs are in reading.py,
-    notes.py, history.py, review.py and projects.py.
+    notes.py, history/verbs.py, review.py and projects.py.
 
     A `ref` names a note. It is an id, a unique beginning of an id, a permalink, a title, a path or
     a `memory://` address. It may also be a pair (project, path), or a note that was read before.

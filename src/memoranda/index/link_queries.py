@@ -11,7 +11,7 @@ import json
 import posixpath
 import sqlite3
 from collections import Counter
-from collections.abc import Collection, Container, Iterable, Mapping, Sequence
+from collections.abc import Collection, Container, Iterable, Sequence
 from datetime import datetime
 from typing import NamedTuple
 
@@ -403,7 +403,12 @@ class LinkQueries(Queries):
                 # No walk goes on from here, so only notes of the result need be read.
                 level_rows = result_rows[: limit - len(reached)]
             frontier = in_order(self._db, level_rows)
-            reached += _reached_at(level, frontier, set(result_rows), types)
+            wanted_rows = set(result_rows)
+            reached += [
+                Reached(note, level, types[note.row])
+                for note in frontier
+                if note.row in wanted_rows
+            ]
             if len(reached) >= limit or not frontier:
                 break
         return reached[:limit]
@@ -758,19 +763,6 @@ def _shown_target(resolver: Resolver, link: _Link, answer: LinkTarget) -> str:
     if link.target_project is None or resolver.is_project(link.target_project):
         return target
     return f"{link.target_project}::{target}"
-
-
-def _reached_at(
-    depth: int, notes: Iterable[NoteInfo], result_rows: Container[int], types: Mapping[int, str]
-) -> list[Reached]:
-    """Return those notes of one level of a walk that the caller wants to see.
-
-    depth: the number of links from the start of the walk to this level.
-    notes: all notes of the level.
-    result_rows: the rows of the notes that belong to the result.
-    types: row of a note -> the type of the relation by which it was reached.
-    """
-    return [Reached(note, depth, types[note.row]) for note in notes if note.row in result_rows]
 
 
 def _answers(resolver: Resolver, links: Sequence[_Link]) -> list[LinkTarget]:

@@ -1060,15 +1060,16 @@ class History:
             "select sha256 from text t where not exists (select 1 from step where old = t.sha256) "
             "and not exists (select 1 from step where new = t.sha256)"
         )
-        digests = [row["sha256"] for row in rows]
-        large: list[str] = []
+        small_texts = [row["sha256"] for row in rows]
+        large_texts: list[str] = []
         with suppress(FileNotFoundError):
-            large = sorted(os.listdir(self._layout.texts))
-        return digests + [digest for digest in large if not self._is_mentioned(digest)]
-
-    def _is_mentioned(self, digest: str) -> bool:
-        """Whether a change replaced or wrote a kept text."""
-        return self.database.row(_MENTION, {"digest": digest}) is not None
+            large_texts = sorted(os.listdir(self._layout.texts))
+        unreferenced_large_texts = [
+            digest
+            for digest in large_texts
+            if self.database.row(_MENTION, {"digest": digest}) is None
+        ]
+        return small_texts + unreferenced_large_texts
 
     def replaced(self) -> set[str]:
         """Return the SHA-256 of the texts that changes replaced, kept or not.

@@ -87,8 +87,8 @@ _ROW_OF = {
     "claim": "note",
     "entity": "note",
 }
-# Selects the columns of `_Around`; for `is_known`, the row of the note at the path.
-_AROUND = (
+# Selects the columns of `_StateBefore`; for `is_known`, the row of the note at the path.
+_STATE_BEFORE = (
     "select p.id, 1 + coalesce((select seq from sqlite_sequence where name = 'note'), 0), n.row,"
     " exists (select 1 from note o where o.permalink = :permalink and +o.project = p.id and o.path <> :path)"
     " from project p left join note n on n.project = p.id and n.path = :path where p.name = :project"
@@ -158,13 +158,13 @@ _INDEXED_COLUMNS = {
 }
 
 
-class _Around(NamedTuple):
+class _StateBefore(NamedTuple):
     """The state of the index before a note is written.
 
     project: the id of the note's project.
     next_row: the row that a new note would get.
-    is_known: whether the index has a note at the same path.
-    is_taken: whether another note has the permalink.
+    is_known: whether the index has a note at the same path, which will be replaced.
+    is_taken: whether a note at another path has the permalink.
     """
 
     project: int
@@ -279,61 +279,58 @@ def put(
     """
     path = sqlite_text(note.path)
     wanted_permalink = sqlite_text(note.permalink)
-    around = _around(db, note) or _around_in_new_project(db, note)
-    project = around.project
-    row = row or around.next_row
+    before = _state_before(db, note)
+    if before is None:
+        # The note is the first of its project
+        project_id(db, note.project)
+        before = _state_before(db, note)
+        assert before is not None
+    project = before.project
+    row = row or before.next_row
     # An expired entry at this path is not among the notes, so it is not replaced like one.
     if note.project == KV_PROJECT:
         db.execute(_FORGET_EXPIRED, (path,))
 
     # Take out the note that is replaced.
-    old = _read(db, project, path) if around.is_known else None
+    old = _fields_at(db, project, path) if before.is_known else None
     if old is not None:
         _take_out(db, note.project, old)
 
     # Insert the new one. If it keeps the permalink of the old one, it changes no other note's.
     if old is not None and _keeps_permalink(old, note):
-        rows = _settled(prepared, note, stamp, project, old.permalink, old.base)
+        rows = _rows_for(prepared, note, stamp, project, old.permalink, old.base)
         _insert(db, [(row, rows)])
         return old.permalink
-    rows = _settled(prepared, note, stamp, project, wanted_permalink, base=None)
+    rows = _rows_for(prepared, note, stamp, project, wanted_permalink, base=None)
     _insert(db, [(row, rows)])
 
     # Give out the numbers of derived permalinks again, unless the note is at a new path and no
     # other note has its permalink.
-    if old is None and not around.is_taken:
+    if old is None and not before.is_taken:
         return wanted_permalink
     if old is not None:
-        _released(db, project, note.project, old.permalink)
-    _claimed(db, project, note.project, row, wanted_permalink, note.own_permalink)
+        _renumber_without(db, project, note.project, old.permalink)
+    _renumber_beside(db, project, note.project, row, wanted_permalink, note.own_permalink)
     # The note itself may have got a number.
     (permalink,) = db.execute("select permalink from note where row = ?", (row,)).fetchone()
     return str(permalink)
 
 
-def _around(db: sqlite3.Connection, note: Note) -> _Around | None:
+def _state_before(db: sqlite3.Connection, note: Note) -> _StateBefore | None:
     """Return the state of the index before `note` is written. None if its project is new."""
     place = {
         "project": note.project,
         "path": sqlite_text(note.path),
         "permalink": sqlite_text(note.permalink),
     }
-    row = db.execute(_AROUND, place).fetchone()
+    row = db.execute(_STATE_BEFORE, place).fetchone()
     if row is None:
         return None
     project, next_row, known_row, is_taken = row
-    return _Around(project, next_row, known_row is not None, bool(is_taken))
+    return _StateBefore(project, next_row, known_row is not None, bool(is_taken))
 
 
-def _around_in_new_project(db: sqlite3.Connection, note: Note) -> _Around:
-    """Add the project of a note to the index. Return the state of the index before the note."""
-    project_id(db, note.project)
-    around = _around(db, note)
-    assert around is not None
-    return around
-
-
-def _settled(
+def _rows_for(
     prepared: Prepared | None,
     note: Note,
     stamp: Stamp,
@@ -371,21 +368,21 @@ def put_all(
     # The (project, permalink) of all notes that ever waited.
     used_permalinks: set[tuple[str, str]] = set()
     for note, stamp in notes:
-        around = _around(db, note)
+        before = _state_before(db, note)
         wanted_permalink = (note.project, sqlite_text(note.permalink))
         prepared_rows = prepared.get((note.project, note.path))
         rows = None
         is_free = wanted_permalink not in used_permalinks
         # Only `put` forgets the expired entry at a path of project kv.
-        if around is not None and is_free and note.project != KV_PROJECT:
-            rows = _undisputed(db, note, stamp, around, prepared_rows)
-        if around is None or rows is None:
+        if before is not None and is_free and note.project != KV_PROJECT:
+            rows = _rows_if_undisputed(db, note, stamp, before, prepared_rows)
+        if before is None or rows is None:
             # `put` must see all notes before this one.
             _insert(db, waiting_notes)
             waiting_notes = []
             note.permalink = put(db, note, stamp, prepared=prepared_rows)
             continue
-        waiting_notes.append((around.next_row + len(waiting_notes), rows))
+        waiting_notes.append((before.next_row + len(waiting_notes), rows))
         # A note that keeps a numbered permalink uses this, too.
         used_permalinks |= {wanted_permalink, (note.project, note.permalink)}
         if len(waiting_notes) == MOST_ROWS:
@@ -394,11 +391,11 @@ def put_all(
     _insert(db, waiting_notes)
 
 
-def _undisputed(
+def _rows_if_undisputed(
     db: sqlite3.Connection,
     note: Note,
     stamp: Stamp,
-    around: _Around,
+    before: _StateBefore,
     prepared: Prepared | None,
 ) -> Prepared | None:
     """Return the rows of a note whose permalink changes no other note's permalink.
@@ -407,21 +404,21 @@ def _undisputed(
     may need a number.
 
     stamp: the size and times of its file.
-    around: the state of the index before the note is written.
+    before: the state of the index before the note is written.
     prepared: the rows of the note, if they were computed before.
     """
     permalink = sqlite_text(note.permalink)
     base = None
-    if around.is_known:
-        old = _read(db, around.project, sqlite_text(note.path))
+    if before.is_known:
+        old = _fields_at(db, before.project, sqlite_text(note.path))
         if old is None or not _keeps_permalink(old, note):
             return None
         _take_out(db, note.project, old)
         permalink = old.permalink
         base = old.base
-    elif around.is_taken:
+    elif before.is_taken:
         return None
-    rows = _settled(prepared, note, stamp, around.project, permalink, base)
+    rows = _rows_for(prepared, note, stamp, before.project, permalink, base)
     note.permalink = permalink
     return rows
 
@@ -481,7 +478,7 @@ class Loading:
         shared = self._shared_permalinks()
         for row, permalink, own_permalink in self._permalinks:
             if permalink in shared:
-                _claimed(self._db, self.project, self._name, row, permalink, own_permalink)
+                _renumber_beside(self._db, self.project, self._name, row, permalink, own_permalink)
 
     def _shared_permalinks(self) -> set[str]:
         """Return the permalinks of the new notes that several notes of the project have."""
@@ -520,12 +517,12 @@ def holds_any(db: sqlite3.Connection, project: str, paths: Sequence[str]) -> boo
 def remove(db: sqlite3.Connection, project: str, path: str) -> bool:
     """Take the note or expired entry at a path out of the index. False if nothing is there."""
     number = project_ids(db).get(project.casefold(), 0)
-    old = _read(db, number, path)
+    old = _fields_at(db, number, path)
     if old is None:
         # An expired entry is not among the notes any more.
         return project == KV_PROJECT and db.execute(_FORGET_EXPIRED, (path,)).rowcount > 0
     _take_out(db, project, old)
-    _released(db, number, project, old.permalink)
+    _renumber_without(db, number, project, old.permalink)
     return True
 
 
@@ -543,7 +540,7 @@ def forget_project(db: sqlite3.Connection, project: str) -> None:
     number = project_ids(db).get(project.casefold(), 0)
     paths = db.execute("select path from note where project = ?", (number,)).fetchall()
     for (path,) in paths:
-        old = _read(db, number, path)
+        old = _fields_at(db, number, path)
         if old:
             _take_out(db, project, old)
     db.execute("delete from project where id = ?", (number,))
@@ -564,6 +561,7 @@ def prepare(
 ) -> Prepared:
     """Compute the index rows of a note. The database is not needed.
 
+    stamp: the size and times of its file.
     project: the id of its project.
     permalink: the permalink to store. None means the note's own.
     base: the permalink without its number, if it has one. Else None.
@@ -571,46 +569,34 @@ def prepare(
     Raises NotIndexable.
     """
     with at_note(note.path, stamp), ExitStack() as memory:
+        # The words of a long text are computed once and used for several rows (`remembered`)
         if len(note.text) >= LONG_TEXT:
             memory.enter_context(remembering())
-        return _prepared(note, stamp, project, permalink, base)
-
-
-def _prepared(
-    note: Note, stamp: Stamp, project: int, permalink: str | None, base: str | None
-) -> Prepared:
-    """Compute the index rows of a note (see `prepare`).
-
-    stamp: the size and times of its file.
-    project: the id of its project.
-    permalink: the permalink to store. None means the note's own.
-    base: the permalink without its number, if it has one. Else None.
-    """
-    note = _storable(note)
-    body = note.text[note.body_at :]
-    text = searched(body)
-    extra = Inline() if note.project in _WITHOUT_INLINE else inline(text)
-    # Only a long text is also indexed in passages.
-    places = passages(text[:PLACED]) if len(text) >= LONG_TEXT else []
-    facet = facet_text(note, project, extra)
-    indexed = _indexed(note, text, extra, permalink, base)._replace(
-        facet=with_writer(facet, note.provenance), passages=len(places)
-    )
-    return Prepared(
-        path=note.path,
-        permalink=note.permalink,
-        own=note.own_permalink,
-        etag=note.etag,
-        stamp=stamp,
-        tables=_rows_by_table(note, stamp, project, indexed, extra, body),
-        passages=[
-            Passage(place.start, place.end, fts_text(body[place.start : place.end]))
-            for place in places
-        ],
-        place=Counted(project, note.scope, note.phase or "", note.category or ""),
-        # Without the words for its writer, which another process does not know (`sign`).
-        facet=facet,
-    )
+        note = _storable(note)
+        body = note.text[note.body_at :]
+        text = searched(body)
+        extra = Inline() if note.project in _WITHOUT_INLINE else inline(text)
+        # Only a long text is also indexed in passages
+        places = passages(text[:PLACED]) if len(text) >= LONG_TEXT else []
+        facet = facet_text(note, project, extra)
+        fields = _indexed_fields(note, text, extra, permalink, base)._replace(
+            facet=with_writer(facet, note.provenance), passages=len(places)
+        )
+        return Prepared(
+            path=note.path,
+            permalink=note.permalink,
+            own=note.own_permalink,
+            etag=note.etag,
+            stamp=stamp,
+            tables=_rows_by_table(note, stamp, project, fields, extra, body),
+            passages=[
+                Passage(place.start, place.end, fts_text(body[place.start : place.end]))
+                for place in places
+            ],
+            place=Counted(project, note.scope, note.phase or "", note.category or ""),
+            # Without the words for its writer, which another process does not know (`sign`)
+            facet=facet,
+        )
 
 
 def _storable(note: Note) -> Note:
@@ -652,7 +638,7 @@ def _rows_by_table(
     }
 
 
-def _indexed(
+def _indexed_fields(
     note: Note, text: str, extra: Inline, permalink: str | None = None, base: str | None = None
 ) -> Indexed:
     """Return the index fields of a note, without its facets and passages.
@@ -839,8 +825,11 @@ def _links(note: Note) -> list[Row]:
     return rows
 
 
-def _read(db: sqlite3.Connection, project: int, path: str) -> Indexed | None:
-    """Return the indexed fields of the note at a path. None if the index has no note there."""
+def _fields_at(db: sqlite3.Connection, project: int, path: str) -> Indexed | None:
+    """Return the indexed fields of the note at a path, from which its words were computed.
+
+    Their `text` is therefore only the part that is searched. None if the index has no note there.
+    """
     old = indexed(db, project, path)
     if old is None:
         return None
@@ -956,7 +945,7 @@ def place(db: sqlite3.Connection, row: int) -> bool:
     if note is None:
         return False
     project, name, path = note
-    old = _read(db, project, path)
+    old = _fields_at(db, project, path)
     assert old is not None
     insert(db, _STEMS, [{"rowid": row, **_words(name, old)[_STEMS]}])
     placing.record_stems(db, row, are_there=True)
@@ -970,7 +959,7 @@ def withdraw(db: sqlite3.Connection, project: str, path: str) -> bool:
 
     project: the name of the note's project.
     """
-    old = _read(db, project_ids(db).get(project.casefold(), 0), path)
+    old = _fields_at(db, project_ids(db).get(project.casefold(), 0), path)
     if old is None or not has_parts(old.passages):
         return False
     if placing.withdraw(db, old.row, old.text, old.passages):
@@ -1079,6 +1068,11 @@ def _keys(project: str, old: Indexed) -> set[str]:
 def _keys_of(
     project: str, path: str, permalink: str, title: str, aliases: str | None, text: str
 ) -> set[str]:
+    """Return the keys of a note with these fields of `Indexed`.
+
+    It is asked for with these fields alone, so that a note and its foreseen state, which differ in
+    other fields, give one remembered result.
+    """
     names = (title, *_texts_of(aliases))
     return keys_of(project, path, permalink, names, first_line_of(project, text))
 
@@ -1109,7 +1103,7 @@ def _json(value: Any) -> str | None:
     return None
 
 
-def _claimed(
+def _renumber_beside(
     db: sqlite3.Connection, project: int, name: str, row: int, permalink: str, own_permalink: bool
 ) -> None:
     """Renumber the notes that would have the same permalink as note `row`.
@@ -1134,7 +1128,7 @@ def _claimed(
         _renumber(db, project, name, base)
 
 
-def _released(db: sqlite3.Connection, project: int, name: str, permalink: str) -> None:
+def _renumber_without(db: sqlite3.Connection, project: int, name: str, permalink: str) -> None:
     """Renumber notes after the note with `permalink` is gone. Later numbers may move up.
 
     Without `plan-1`, `plan-2` becomes `plan-1`. Without `plan`, `plan-1` becomes `plan`.
@@ -1235,7 +1229,7 @@ def _change_link_keys(
     name: the name of `project`.
     permalink: the new permalink of the note.
     """
-    old = _read(db, project, note.path)
+    old = _fields_at(db, project, note.path)
     assert old is not None
     db.executemany(
         "delete from note_fold where fold = ? and note = ?",

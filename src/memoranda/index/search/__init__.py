@@ -1,8 +1,9 @@
 """Search notes. `search` returns whole notes (contract 000b, 6), `smart_search` memories by tokens
 (contract 001, 14), and `find_evidence` the chunks of notes that best answer a question.
 
-`parse` reads the query, `ranking` scores notes by features, `chunks` reads the best of them,
-`words` knows the forms of words and cuts snippets, `queries` has the SQL, `weights` the weights.
+`parse` reads a query, `question` a question. `queries` has the SQL. `ranking` scores notes by
+features, with the weights of `weights`, and `chunks` reads the best of them. `words` knows the forms
+of words and cuts snippets.
 
 A *strict* search finds notes with all words of a query. A *relaxed* one finds notes with any word,
 as for a question.
@@ -45,6 +46,12 @@ from memoranda.index.search.queries import (
     SearchContext,
     counted_to,
     search_context,
+)
+from memoranda.index.search.question import (
+    is_certain_question,
+    is_question,
+    is_short_question,
+    is_told,
 )
 from memoranda.index.search.ranking import Nearness, Ranking
 from memoranda.index.search.weights import WEIGHTS
@@ -201,14 +208,14 @@ class _QueryKind:
         text: the query as written.
         parsed: the same query after `parse.parse`.
         """
-        is_question = parse.is_question(text)
+        is_asking = is_question(text)
         is_pasted = len(parsed.terms) >= _MIN_PASTED_TERMS
-        is_long = parse.relaxable(parsed, quotes=is_question or is_pasted)
-        is_short = parse.is_short_question(text) and parse.relaxable(parsed, quotes=True, least=1)
+        is_long = parse.relaxable(parsed, quotes=is_asking or is_pasted)
+        is_short = is_short_question(text) and parse.relaxable(parsed, quotes=True, least=1)
         if is_long:
-            is_certain = is_question
+            is_certain = is_asking
         else:
-            is_certain = is_short and parse.is_certain_question(text)
+            is_certain = is_short and is_certain_question(text)
         return cls(is_long, is_certain, is_long or is_short or is_pasted)
 
 
@@ -268,8 +275,8 @@ class _Search:
         relaxed: Hits | None = None
         # In a question, or a text that tells something, no single word must be in a note. Operators
         # and quotes say that words must be.
-        is_plain_question = parse.is_question(text) and parse.is_plain(text)
-        if is_plain_question or parse.is_told(text):
+        is_plain_question = is_question(text) and parse.is_plain(text)
+        if is_plain_question or is_told(text):
             relaxed = self._relaxed()
             if relaxed.total:
                 return relaxed

@@ -21,18 +21,16 @@ from math import log
 
 from memoranda.index.filters import quoted
 from memoranda.index.search import weights
-from memoranda.index.search.parse import (
-    MAX_TERMS,
+from memoranda.index.search.parse import MAX_TERMS, ParsedQuery, phrase_for
+from memoranda.index.search.queries import COMMON, NAMES, STEMS, Features, SearchContext
+from memoranda.index.search.question import (
     SEVERAL,
     Focus,
-    ParsedQuery,
     Question,
     focus_of,
     is_told,
-    phrase_for,
     read_question,
 )
-from memoranda.index.search.queries import COMMON, NAMES, STEMS, Features, SearchContext
 from memoranda.index.search.word_marks import (
     EXACT,
     IN_TEXT,

@@ -162,7 +162,7 @@ class LinkQueries(Queries):
             edge = Edge(
                 link.type,
                 direction="out",
-                target=_shown_target(resolver, link, answer),
+                target=self._shown_target(resolver, link, answer),
                 state=answer.state,
                 note=None if answer.row is None else infos_by_row.get(answer.row),
                 context=link.context,
@@ -170,6 +170,23 @@ class LinkQueries(Queries):
             )
             edges.append(edge)
         return edges
+
+    @staticmethod
+    def _shown_target(resolver: Resolver, link: _Link, answer: LinkTarget) -> str:
+        """Return the target of a link as shown: `Plan` of `[[work::Plan#Next]]`.
+
+        If `work` is not a project, or a note has `Plan#Next` in its name, this part stays.
+
+        resolver: knows the projects.
+        answer: the note to which the link leads.
+        """
+        if answer.is_whole:
+            target = link.target + link.rest
+        else:
+            target = link.target
+        if link.target_project is None or resolver.is_project(link.target_project):
+            return target
+        return f"{link.target_project}::{target}"
 
     def resolved_links_of(self, rows: Sequence[int], viewer: str | None) -> list[ResolvedLink]:
         """Return the relations of these notes, sorted by note, and by position in the note.
@@ -746,23 +763,6 @@ class MovedResolver(Resolver):
                 note for note in self._candidates[name] if note.row not in self._moved_rows
             ]
             self._candidates[name] = [*notes_that_stay, *self._arriving.get(name, [])]
-
-
-def _shown_target(resolver: Resolver, link: _Link, answer: LinkTarget) -> str:
-    """Return the target of a link as shown: `Plan` of `[[work::Plan#Next]]`.
-
-    If `work` is not a project, or a note has `Plan#Next` in its name, this part stays.
-
-    resolver: knows the projects.
-    answer: the note to which the link leads.
-    """
-    if answer.is_whole:
-        target = link.target + link.rest
-    else:
-        target = link.target
-    if link.target_project is None or resolver.is_project(link.target_project):
-        return target
-    return f"{link.target_project}::{target}"
 
 
 def _answers(resolver: Resolver, links: Sequence[_Link]) -> list[LinkTarget]:

@@ -665,6 +665,17 @@ def _indexed_fields(
     )
 
 
+def _header_json(header: Mapping[str, Any]) -> str | None:
+    """Return the header as JSON, which is read ten times as fast as YAML.
+
+    None if it is empty or nested too deeply.
+    """
+    try:
+        return _json(header)
+    except RecursionError:
+        return None
+
+
 def _all_tags(note: Note, extra: Inline) -> list[str]:
     """Return the tags of a note's header, text and observations, and the observations' categories.
 
@@ -757,6 +768,32 @@ def _text_row(note: Note, known: Indexed, extra: Inline) -> Row:
     }
 
 
+def _links(note: Note) -> list[Row]:
+    """Return the rows of table `link`: the relations, then the header's links not among them."""
+    linked_names = {relation.target for relation in note.relations if relation.type == "links_to"}
+    further = [Relation("links_to", link) for link in note.links if link not in linked_names]
+    in_graph = note.project == GRAPH_PROJECT
+    rows = []
+    for position, relation in enumerate([*note.relations, *further]):
+        # In a graph a relation names an entity, so `../x` is not a path.
+        is_name = relation.is_item and in_graph
+        fold = key(relation.target) if is_name else link_key(relation.target, note.path)
+        rows.append(
+            {
+                "position": position,
+                "type": relation.type,
+                "target": relation.target,
+                "project": relation.project,
+                "context": relation.context,
+                "line": relation.line,
+                "fold": fold,
+                "item": relation.is_item,
+                "rest": relation.rest,
+            }
+        )
+    return rows
+
+
 def _merged_ids(note: Note) -> Iterable[str]:
     """Return the ids of the notes that were merged into this one: `merged: a, b` → `a`, `b`."""
     merged = note.header.get("merged")
@@ -797,32 +834,6 @@ def _folders(path: str) -> list[str]:
     """Return the folders above a note, from the project: `a/b/c.md` → ``, `a`, `a/b`."""
     parts = path.split("/")[:-1]
     return ["/".join(parts[:depth]) for depth in range(len(parts) + 1)]
-
-
-def _links(note: Note) -> list[Row]:
-    """Return the rows of table `link`: the relations, then the header's links not among them."""
-    linked_names = {relation.target for relation in note.relations if relation.type == "links_to"}
-    further = [Relation("links_to", link) for link in note.links if link not in linked_names]
-    in_graph = note.project == GRAPH_PROJECT
-    rows = []
-    for position, relation in enumerate([*note.relations, *further]):
-        # In a graph a relation names an entity, so `../x` is not a path.
-        is_name = relation.is_item and in_graph
-        fold = key(relation.target) if is_name else link_key(relation.target, note.path)
-        rows.append(
-            {
-                "position": position,
-                "type": relation.type,
-                "target": relation.target,
-                "project": relation.project,
-                "context": relation.context,
-                "line": relation.line,
-                "fold": fold,
-                "item": relation.is_item,
-                "rest": relation.rest,
-            }
-        )
-    return rows
 
 
 def _fields_at(db: sqlite3.Connection, project: int, path: str) -> Indexed | None:
@@ -1075,17 +1086,6 @@ def _keys_of(
     """
     names = (title, *_texts_of(aliases))
     return keys_of(project, path, permalink, names, first_line_of(project, text))
-
-
-def _header_json(header: Mapping[str, Any]) -> str | None:
-    """Return the header as JSON, which is read ten times as fast as YAML.
-
-    None if it is empty or nested too deeply.
-    """
-    try:
-        return _json(header)
-    except RecursionError:
-        return None
 
 
 def _texts_of(values: str | None) -> list[str]:

@@ -249,6 +249,17 @@ def _missing_texts(history: History) -> Iterator[Damage]:
             yield Damage(DamageKind.MISSING_TEXT, digest, text)
 
 
+def _gaps(history: History) -> Iterator[Damage]:
+    """Yield the numbers that no change has, although older and newer changes are there."""
+    for row in history.database.rows(_GAPS):
+        is_single = row["first"] == row["last"]
+        changes = f"change #{row['first']} is"
+        if not is_single:
+            changes = f"changes #{row['first']} to #{row['last']} are"
+        text = f"{changes} not in the history: lost, removed by a repair, or not made in a crash"
+        yield Damage(DamageKind.GAP, str(row["first"]), text)
+
+
 def _places_of(history: History, digest: str) -> str:
     """Say which files had a text: `main/note.md before change #7 and 2 more`.
 
@@ -262,17 +273,6 @@ def _places_of(history: History, digest: str) -> str:
     if len(places) > _MAX_NAMED:
         return f"{named_places} and {len(places) - _MAX_NAMED} more"
     return named_places
-
-
-def _gaps(history: History) -> Iterator[Damage]:
-    """Yield the numbers that no change has, although older and newer changes are there."""
-    for row in history.database.rows(_GAPS):
-        is_single = row["first"] == row["last"]
-        changes = f"change #{row['first']} is"
-        if not is_single:
-            changes = f"changes #{row['first']} to #{row['last']} are"
-        text = f"{changes} not in the history: lost, removed by a repair, or not made in a crash"
-        yield Damage(DamageKind.GAP, str(row["first"]), text)
 
 
 def mend(history: History, damage: Damage) -> None:

@@ -127,7 +127,7 @@ class Execution:
                 # Its folder is still to be made
                 return
             raise Conflict(step.path, "none", step.old.etag[:8]) from None
-        if step.old is not None and _is_just_emptied(step.old):
+        if step.old is not None and self._is_just_emptied(step.old):
             time.sleep(_SAVE_SECONDS)
         status = stat_in(name, folder.fd)
         if step.old is None:
@@ -141,6 +141,11 @@ class Execution:
         has_new_change_time = stamp_of(status) != step.old.stamp
         if has_new_change_time and read_file(name, folder.fd).etag != step.old.etag:
             raise self._conflict(step)
+
+    @staticmethod
+    def _is_just_emptied(file: File) -> bool:
+        """Whether a file may be in the middle of a save: some editors empty it before they write."""
+        return not file.data and time.time_ns() - file.stamp.mtime_ns < _EMPTIED_NS
 
     def write_temps(self, puts: Sequence[Step]) -> None:
         """Write the new bytes of `put` steps as temporary files."""
@@ -553,7 +558,7 @@ class Execution:
         if step.do in (StepKind.PUT, StepKind.REMOVE):
             # The step replaces or removes exactly the file that is looked at here.
             step.old = self._present_file(step)
-            is_settled = _may_stay(step, touched, lost_power=lost_power)
+            is_settled = self._may_stay(step, touched, lost_power=lost_power)
         else:
             is_settled = self._is_done(step, touched)
         if is_settled:
@@ -563,6 +568,28 @@ class Execution:
         # Somebody may save a file there at this moment. It stays.
         with suppress(Conflict, Exists):
             self.run(step)
+
+    @staticmethod
+    def _may_stay(step: Step, touched: Touched, *, lost_power: bool) -> bool:
+        """Whether the file of a PUT or REMOVE step of a dead writer stays as it is now.
+
+        step: the step. `step.old` is the present file, None if it is missing.
+        touched: the record of the step in the ledger, with the SHA-256 of its old and its new text.
+        lost_power: whether the machine stopped.
+        """
+        present_file = step.old
+        is_removed = step.do == StepKind.REMOVE and present_file is None
+        if is_removed:
+            return True
+        # After a power loss, the bytes of a file may be missing although it was written.
+        has_no_bytes = present_file is None or not present_file.data.strip(b"\0")
+        if lost_power and has_no_bytes:
+            return False
+        present_etag = present_file.etag if present_file is not None else None
+        # A change may write the text that the file had before.
+        is_put = step.do == StepKind.PUT and present_etag == touched.new
+        # A file with a third text was edited by somebody.
+        return is_put or present_etag != touched.old
 
     def _present_file(self, step: Step) -> File | None:
         """Read the file that is now at the place of a PUT or REMOVE step. None if it is missing.
@@ -661,7 +688,7 @@ class Execution:
         """
         folder, name = self._at(step)
         present_file = read_file(name, folder.fd)
-        if not _has_bytes_of(present_file, step):
+        if not self._has_bytes_of(present_file, step):
             return
         step.old = present_file
         step.mode = present_file.mode
@@ -673,6 +700,13 @@ class Execution:
         except BaseException:
             self.remove_temps([step])
             raise
+
+    @staticmethod
+    def _has_bytes_of(file: File, step: Step) -> bool:
+        """Whether a file has the bytes that a PUT step wrote, or as many zeros where the disk failed."""
+        assert step.data is not None
+        is_emptied = len(file.data) == len(step.data) and not file.data.strip(b"\0")
+        return file.data == step.data or is_emptied
 
     # --- open folders
 
@@ -736,11 +770,6 @@ def mode_of(step: Step) -> int:
     return NEW_MODE
 
 
-def _is_just_emptied(file: File) -> bool:
-    """Whether a file may be in the middle of a save: some editors empty it before they write."""
-    return not file.data and time.time_ns() - file.stamp.mtime_ns < _EMPTIED_NS
-
-
 def _stamp_at(entry: Entry) -> Stamp | None:
     """Return the stamp of the file with this name, None if there is none."""
     status = stat_in(entry.name, entry.folder)
@@ -757,32 +786,3 @@ def _sync_files(files: Iterable[Entry]) -> None:
             os.fsync(fd)
         finally:
             os.close(fd)
-
-
-def _may_stay(step: Step, touched: Touched, *, lost_power: bool) -> bool:
-    """Whether the file of a PUT or REMOVE step of a dead writer stays as it is now.
-
-    step: the step. `step.old` is the present file, None if it is missing.
-    touched: the record of the step in the ledger, with the SHA-256 of its old and its new text.
-    lost_power: whether the machine stopped.
-    """
-    present_file = step.old
-    is_removed = step.do == StepKind.REMOVE and present_file is None
-    if is_removed:
-        return True
-    # After a power loss, the bytes of a file may be missing although it was written.
-    has_no_bytes = present_file is None or not present_file.data.strip(b"\0")
-    if lost_power and has_no_bytes:
-        return False
-    present_etag = present_file.etag if present_file is not None else None
-    # A change may write the text that the file had before.
-    is_put = step.do == StepKind.PUT and present_etag == touched.new
-    # A file with a third text was edited by somebody.
-    return is_put or present_etag != touched.old
-
-
-def _has_bytes_of(file: File, step: Step) -> bool:
-    """Whether a file has the bytes that a PUT step wrote, or as many zeros where the disk failed."""
-    assert step.data is not None
-    is_emptied = len(file.data) == len(step.data) and not file.data.strip(b"\0")
-    return file.data == step.data or is_emptied

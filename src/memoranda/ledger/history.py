@@ -185,6 +185,28 @@ class History:
         if origins:
             yield from self._origins()
 
+    def _origins(self) -> Iterator[Change]:
+        """Yield change 0, if the ledger has origins of texts that purged changes wrote.
+
+        Each file of change 0 is one of these texts.
+        """
+        rows = self.database.rows("select * from origin order by project, path")
+        if rows:
+            yield origins_change([self._origin_of(row) for row in rows])
+
+    @staticmethod
+    def _origin_of(row: Row) -> Touched:
+        """Return the origin that a row of the table `origin` has."""
+        return Touched(
+            ORIGINS,
+            row["project"],
+            row["path"],
+            new=row["new"],
+            scope=row["scope"],
+            root=os.fsdecode(row["root"]),
+            by=loaded(row["made_by"]),
+        )
+
     def changes_by(self, agent: str, *, before: int | None = None) -> Iterator[Change]:
         """Yield the changes that an agent made, newest first, all or below the number `before`."""
         sql = "select * from change where number < ? and agent = ?"
@@ -511,13 +533,21 @@ class History:
         while waiting:
             number, run = waiting.pop()
             for row in self.database.rows(_UNDOS_OF, {"number": number, "run": run}):
-                if not _takes_back(row, number):
+                if not self._takes_back(row, number):
                     continue
                 undone_by_undo.setdefault(row["number"], []).append(number)
                 if row["number"] not in visited:
                     visited.add(row["number"])
                     waiting.append((row["number"], row["run"]))
         return undone_by_undo
+
+    @staticmethod
+    def _takes_back(undo: Row, number: int) -> bool:
+        """Whether an undo from the rows of `_UNDOS_OF` took back the change with this number."""
+        # The query returns undos of a run only for changes of that run
+        if undo["run"] is not None:
+            return True
+        return number in undone_numbers(undo["undoes"], loaded(undo["details"]))
 
     def placed_steps(self, project: str, path: str) -> list[PlacedStep]:
         """Return the steps that wrote, removed or moved the file at a place, oldest first.
@@ -638,15 +668,6 @@ class History:
         ):
             by_number[row["change"]].files.append(touched_of(row))
         return changes
-
-    def _origins(self) -> Iterator[Change]:
-        """Yield change 0, if the ledger has origins of texts that purged changes wrote.
-
-        Each file of change 0 is one of these texts.
-        """
-        rows = self.database.rows("select * from origin order by project, path")
-        if rows:
-            yield origins_change([_origin_of(row) for row in rows])
 
     # --- where texts come from
 
@@ -1096,14 +1117,6 @@ def _unreferenced_of(connection: Connection, digests: Iterable[Row]) -> list[str
     ]
 
 
-def _takes_back(undo: Row, number: int) -> bool:
-    """Whether an undo from the rows of `_UNDOS_OF` took back the change with this number."""
-    # The query returns undos of a run only for changes of that run
-    if undo["run"] is not None:
-        return True
-    return number in undone_numbers(undo["undoes"], loaded(undo["details"]))
-
-
 def origins_change(origins: Sequence[Touched]) -> Change:
     """Return change 0, which has the origins of texts that purged changes wrote.
 
@@ -1151,17 +1164,4 @@ def _writer_of(row: Row) -> Change:
         agent=row["agent"],
         face=row["face"],
         by=by,
-    )
-
-
-def _origin_of(row: Row) -> Touched:
-    """Return the origin that a row of the table `origin` has."""
-    return Touched(
-        ORIGINS,
-        row["project"],
-        row["path"],
-        new=row["new"],
-        scope=row["scope"],
-        root=os.fsdecode(row["root"]),
-        by=loaded(row["made_by"]),
     )

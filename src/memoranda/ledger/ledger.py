@@ -486,7 +486,7 @@ class Ledger:
         batch = number + 1
         # The commit at the end of the `with` block is the promise. It waits for the disk, unless each
         # change is durable in its own file.
-        is_durable = not all(_is_safe_in_file(planned) for planned in changes)
+        is_durable = not all(self._is_safe_in_file(planned) for planned in changes)
         with self.database.transaction(durable=is_durable) as connection:
             for planned in changes:
                 connection.execute("savepoint one_change")
@@ -497,6 +497,16 @@ class Ledger:
                     connection.execute("rollback to one_change")
                     planned.error = error
                 connection.execute("release one_change")
+
+    @staticmethod
+    def _is_safe_in_file(planned: PlannedChange) -> bool:
+        """Whether the change is durable without a sync of the ledger.
+
+        Only a change that adds a single line to a file used in place is: the file itself is synced, and
+        the line is there or not. If several lines were added, a crash could leave some of them.
+        """
+        lines = planned.lines
+        return lines is not None and not lines.old and len(lines.added) == 1
 
     def _number_before(self, changes: Sequence[PlannedChange]) -> int:
         """Return the number of the latest change in the ledger: these changes get the next ones."""
@@ -529,11 +539,26 @@ class Ledger:
         connection.executemany(
             _PENDING_STEP,
             [
-                (number, position, *_pending_columns(step))
+                (number, position, *self._pending_columns(step))
                 for position, step in enumerate(planned.steps)
             ],
         )
         self.review_rows.apply(connection, planned.steps)
+
+    @staticmethod
+    def _pending_columns(step: Step) -> tuple[object, ...]:
+        """Return the values of `pending_step` that are needed to carry out a step again.
+
+        They are root, temp, temp_folder, mode and data, as in `_PENDING_STEP`.
+        """
+        # Without a mode of its own, a step gives the new file the mode of the replaced one
+        mode = step.mode
+        if mode is None and step.old is not None:
+            mode = step.old.mode
+        new_text = None
+        if _is_in_ledger(step):
+            new_text = step.data
+        return (step.root, step.temp, step.temp_folder, mode, new_text)
 
     def _record_lines(
         self, connection: Connection, planned: PlannedChange, lines: LineChange
@@ -678,7 +703,7 @@ class Ledger:
             step.data
             for step in self._pending_steps(numbers)
             if step.data is not None
-            and _has_other_text(os.path.join(step.root, step.path), step.data)
+            and self._has_other_text(os.path.join(step.root, step.path), step.data)
         ]
         with self.database.transaction(durable=False) as connection:
             for data in overwritten_texts:
@@ -689,6 +714,20 @@ class Ledger:
                     "and change not in (select change from waiting)"
                 )
                 connection.executemany(sql, rows)
+
+    @staticmethod
+    def _has_other_text(path: str, data: bytes) -> bool:
+        """Whether there is a file at a path that has other bytes. A file that cannot be read has not."""
+        with suppress(OSError):
+            status = os.stat(path, follow_symlinks=False)
+            if not stat.S_ISREG(status.st_mode):
+                return False
+            if status.st_size != len(data):
+                return True
+            descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+            with open(descriptor, "rb") as file:
+                return file.read() != data
+        return False
 
     # --- temporary files of a large change, which are written before `make`
 
@@ -804,6 +843,15 @@ class Ledger:
             self._has_former_files = False
         self._has_looked_through = True
 
+    def _take_over(self) -> None:
+        """Move the records that an earlier version of memoranda kept in files into the ledger."""
+        from memoranda.ledger.takeover import Damaged, take_over, take_over_review
+
+        take_over(self.layout, self.database)
+        for kind in (ANSWER, REQUEST):
+            with suppress(Damaged):
+                take_over_review(self.layout, self.database, kind)
+
     def _look_through(self) -> None:
         """Find changes that are recorded but not synced to the disk yet.
 
@@ -907,8 +955,25 @@ class Ledger:
         )
         steps: list[Step] = []
         for number in numbers:
-            steps += [_planned_step(row) for row in self.database.rows(sql, (number,))]
+            steps += [self._planned_step(row) for row in self.database.rows(sql, (number,))]
         return steps
+
+    @staticmethod
+    def _planned_step(row: Row) -> Step:
+        """Return a step as it was planned, from its rows in the tables `step` and `pending_step`."""
+        from memoranda.sources.step import Step
+
+        step = Step(row["do"], row["project"], row["root"], row["path"], row["dest"])
+        step.mode = row["mode"]
+        step.scope = row["scope"]
+        step.link = os.fsdecode(row["link"])
+        step.kept = bool(row["kept"])
+        step.temp = row["temp"]
+        step.temp_folder = row["temp_folder"]
+        # Large texts are only in the temporary file.
+        if row["data"] is not None:
+            step.data = bytes(row["data"])
+        return step
 
     def _write_refused_again(self) -> list[int]:
         """Write the files of refused changes once more, and return the numbers of these changes.
@@ -974,8 +1039,17 @@ class Ledger:
             # Files that the disk does not remove now are removed another time.
             with suppress(OSError):
                 for name in os.listdir(folder):
-                    if _is_ended_temp(name):
+                    if self._is_ended_temp(name):
                         os.unlink(os.path.join(folder, name))
+
+    @staticmethod
+    def _is_ended_temp(name: str) -> bool:
+        """Whether a file is a temporary file of this process, or of a process that has ended."""
+        match = _TEMP.fullmatch(name)
+        if match is None:
+            return False
+        process = int(match[1])
+        return process == os.getpid() or not is_alive(process)
 
     def set_aside(self) -> list[str]:
         """Return the names of the changes that were set aside, oldest first: `["change-17"]`."""
@@ -998,15 +1072,6 @@ class Ledger:
             connection.execute("delete from waiting where change = ?", (number,))
         sync_places(places_of(self._pending_steps([number])))
         self._forget_synced([number])
-
-    def _take_over(self) -> None:
-        """Move the records that an earlier version of memoranda kept in files into the ledger."""
-        from memoranda.ledger.takeover import Damaged, take_over, take_over_review
-
-        take_over(self.layout, self.database)
-        for kind in (ANSWER, REQUEST):
-            with suppress(Damaged):
-                take_over_review(self.layout, self.database, kind)
 
     # --- answers of the owner, requests of agents, sessions
 
@@ -1201,68 +1266,3 @@ def _keeps_old(step: Step) -> bool:
         and step.kept
         and step.do in (StepKind.PUT, StepKind.REMOVE, StepKind.SET)
     )
-
-
-def _is_safe_in_file(planned: PlannedChange) -> bool:
-    """Whether the change is durable without a sync of the ledger.
-
-    Only a change that adds a single line to a file used in place is: the file itself is synced, and
-    the line is there or not. If several lines were added, a crash could leave some of them.
-    """
-    lines = planned.lines
-    return lines is not None and not lines.old and len(lines.added) == 1
-
-
-def _pending_columns(step: Step) -> tuple[object, ...]:
-    """Return the values of `pending_step` that are needed to carry out a step again.
-
-    They are root, temp, temp_folder, mode and data, as in `_PENDING_STEP`.
-    """
-    # Without a mode of its own, a step gives the new file the mode of the replaced one
-    mode = step.mode
-    if mode is None and step.old is not None:
-        mode = step.old.mode
-    new_text = None
-    if _is_in_ledger(step):
-        new_text = step.data
-    return (step.root, step.temp, step.temp_folder, mode, new_text)
-
-
-def _planned_step(row: Row) -> Step:
-    """Return a step as it was planned, from its rows in the tables `step` and `pending_step`."""
-    from memoranda.sources.step import Step
-
-    step = Step(row["do"], row["project"], row["root"], row["path"], row["dest"])
-    step.mode = row["mode"]
-    step.scope = row["scope"]
-    step.link = os.fsdecode(row["link"])
-    step.kept = bool(row["kept"])
-    step.temp = row["temp"]
-    step.temp_folder = row["temp_folder"]
-    # Large texts are only in the temporary file.
-    if row["data"] is not None:
-        step.data = bytes(row["data"])
-    return step
-
-
-def _has_other_text(path: str, data: bytes) -> bool:
-    """Whether there is a file at a path that has other bytes. A file that cannot be read has not."""
-    with suppress(OSError):
-        status = os.stat(path, follow_symlinks=False)
-        if not stat.S_ISREG(status.st_mode):
-            return False
-        if status.st_size != len(data):
-            return True
-        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
-        with open(descriptor, "rb") as file:
-            return file.read() != data
-    return False
-
-
-def _is_ended_temp(name: str) -> bool:
-    """Whether a file is a temporary file of this process, or of a process that has ended."""
-    match = _TEMP.fullmatch(name)
-    if match is None:
-        return False
-    process = int(match[1])
-    return process == os.getpid() or not is_alive(process)

@@ -317,9 +317,21 @@ class ChunkReading:
             # Positions in the span become positions in the text.
             chunks += [
                 Chunk(note_text.row, first + start, first + stop, words, speaker)
-                for start, stop, words, speaker in _sized_chunks(note_text.text[first:last])
+                for start, stop, words, speaker in self._sized_chunks(note_text.text[first:last])
             ]
             size += last - first
+        return chunks
+
+    @staticmethod
+    def _sized_chunks(text: str) -> list[ChunkSpan]:
+        """Return the result of `chunk_spans` for a text, from `_known_chunks` if it is there."""
+        text_hash = hash(text)
+        chunks = _known_chunks.get(text_hash)
+        if chunks is None:
+            chunks = chunk_spans(text)
+            if len(_known_chunks) >= _CACHE_SIZE:
+                _known_chunks.clear()
+            _known_chunks[text_hash] = chunks
         return chunks
 
     # --- the scores of chunks
@@ -339,7 +351,7 @@ class ChunkReading:
         _score_words([*matching, *uncut_notes.values()], scorer, brevity)
         # Then the notes with chunks as wholes.
         whole_notes = {
-            row: _as_one_chunk(chunks, self._bits[row]) for row, chunks in self.chunks.items()
+            row: self._as_one_chunk(chunks, self._bits[row]) for row, chunks in self.chunks.items()
         }
         _score_words(whole_notes.values(), scorer, brevity)
         all_notes = [*whole_notes.values(), *uncut_notes.values()]
@@ -359,6 +371,28 @@ class ChunkReading:
         for row, chunks in self.chunks.items():
             self.scores[row] = round(max(chunk.score for chunk in chunks), 6)
         self._rescale({row: note.word_score for row, note in uncut_notes.items()})
+
+    @staticmethod
+    def _as_one_chunk(chunks: Sequence[Chunk], bits: int) -> Chunk:
+        """Combine all chunks of a note into one chunk, with the words and counts of all.
+
+        bits: the words of the query that the names of the note contain.
+        """
+        counts: dict[int, int] = {}
+        for chunk in chunks:
+            bits |= chunk.bits
+            for word, count in chunk.counts.items():
+                counts[word] = counts.get(word, 0) + count
+        return Chunk(
+            row=chunks[0].row,
+            start=chunks[0].start,
+            stop=chunks[-1].stop,
+            words=sum(chunk.words for chunk in chunks),
+            speaker=None,
+            bits=bits,
+            counts=counts,
+            name_words=chunks[0].name_words,
+        )
 
     def _find_words(self) -> None:
         """Find the words of the query in all chunks.
@@ -934,37 +968,3 @@ def _score_words(chunks: Collection[Chunk], scorer: TermScorer, brevity: float) 
     highest = max((chunk.word_score for chunk in chunks), default=0.0) or 1.0
     for chunk in chunks:
         chunk.word_score /= highest
-
-
-def _as_one_chunk(chunks: Sequence[Chunk], bits: int) -> Chunk:
-    """Combine all chunks of a note into one chunk, with the words and counts of all.
-
-    bits: the words of the query that the names of the note contain.
-    """
-    counts: dict[int, int] = {}
-    for chunk in chunks:
-        bits |= chunk.bits
-        for word, count in chunk.counts.items():
-            counts[word] = counts.get(word, 0) + count
-    return Chunk(
-        row=chunks[0].row,
-        start=chunks[0].start,
-        stop=chunks[-1].stop,
-        words=sum(chunk.words for chunk in chunks),
-        speaker=None,
-        bits=bits,
-        counts=counts,
-        name_words=chunks[0].name_words,
-    )
-
-
-def _sized_chunks(text: str) -> list[ChunkSpan]:
-    """Return the result of `chunk_spans` for a text, from `_known_chunks` if it is there."""
-    text_hash = hash(text)
-    chunks = _known_chunks.get(text_hash)
-    if chunks is None:
-        chunks = chunk_spans(text)
-        if len(_known_chunks) >= _CACHE_SIZE:
-            _known_chunks.clear()
-        _known_chunks[text_hash] = chunks
-    return chunks

@@ -178,7 +178,7 @@ class Ranking:
         # The share of meaning in the score of a note that stands alone.
         self._meaning_share_alone = self.table.meaning
         if near is not None and self.table.meaning:
-            self._compare_meanings(near, _meant(text, focus))
+            self._compare_meanings(near, self._meant(text, focus))
 
         # Look at the notes around the best turns of talks, and at whole talks.
         # Two maps by conversation: the best score of one of its notes, and all their bits together.
@@ -234,6 +234,21 @@ class Ranking:
         self.features = {
             note.row: note._replace(conversation=None) for note in self.context.features(found_rows)
         }
+
+    @staticmethod
+    def _meant(text: str, focus: Focus) -> str:
+        """Return the part of a query whose meaning is compared.
+
+        If the question is buried in a pasted text, this is the question. For other texts, it is the last
+        _EMBEDDED_CHARACTERS, and for talks the last _EMBEDDED_CHARACTERS_OF_TALK.
+
+        focus: the question within the text.
+        """
+        if len(text) <= _EMBEDDED_CHARACTERS_OF_TALK and not focus.is_buried:
+            return text
+        if turns_of(text):
+            return text[-_EMBEDDED_CHARACTERS_OF_TALK:]
+        return focus.text if focus.is_buried else text[-_EMBEDDED_CHARACTERS:]
 
     def _choose(self) -> None:
         """Choose up to `most` notes to score: the notes whose words weigh most.
@@ -338,7 +353,22 @@ class Ranking:
             self.nearest = max(cosines.values(), default=0.0)
 
         if cosines and max(cosines.values()) > 0:
-            self.cosines = _scaled(cosines)
+            self.cosines = self._scaled(cosines)
+
+    @staticmethod
+    def _scaled(cosines: Mapping[int, float]) -> dict[int, float]:
+        """Scale cosines to 0 to 1: the lowest that counts becomes 0, and the highest becomes 1.
+
+        cosines: the cosines by row, the highest above 0.
+        """
+        ascending = sorted(cosines.values())
+        highest = ascending[-1]
+        # Most cosines are of notes that have nothing to do with the question.
+        far_cosine = ascending[int(len(ascending) * _FAR_SHARE)]
+        lowest = min(far_cosine, highest * (1 - _MIN_SPREAD))
+        return {
+            row: max(0.0, cosine - lowest) / (highest - lowest) for row, cosine in cosines.items()
+        }
 
     def _set_shares_of_meaning(self) -> None:
         """Set the share of meaning in a note's own score, for turns of talks and for other notes.
@@ -788,7 +818,7 @@ class _WordLookup:
 
         From very many words, only the rarest are returned.
         """
-        texts = _likely_rare(question)
+        texts = self._likely_rare(question)
         speakers = self.context.speakers(texts)
         # A long text has enough other words, so its mistyped words are not corrected.
         may_respell = len(texts) <= MAX_TERMS
@@ -802,13 +832,38 @@ class _WordLookup:
             self._weigh(word, question)
             words_found.append(word)
 
-        chosen_words = _heaviest(words_found)
+        chosen_words = self._heaviest(words_found)
         # A search by title already looks only at names, so `name_rows` would repeat `rows`.
         if not self.column:
             for word in chosen_words:
                 match = _own_match(word.text, word.other_forms)
                 word.name_rows = self.rows(match, table=NAMES)
         return chosen_words
+
+    @staticmethod
+    def _likely_rare(question: Question) -> list[str]:
+        """Return the words of a text to look up, in their order.
+
+        All words of the question itself are returned. If the text around the question (`beside`) has
+        too many words, only its longest are returned, since long words are rarely common.
+        """
+        other_words = [word for word in question.words if word in question.beside]
+        own_word_count = len(question.words) - len(other_words)
+        room_for_others = max(0, _MAX_LOOKED_UP - own_word_count)
+        longest_others = set(sorted(other_words, key=len, reverse=True)[:room_for_others])
+        chosen = [
+            word for word in question.words if word not in question.beside or word in longest_others
+        ]
+        return chosen[:_MAX_QUESTION_WORDS]
+
+    @staticmethod
+    def _heaviest(words: list[Word]) -> list[Word]:
+        """Return the _MAX_WORDS words with the highest weights, in the order of the text."""
+        if len(words) <= _MAX_WORDS:
+            return words
+        positions = range(len(words))
+        heaviest_positions = nlargest(_MAX_WORDS, positions, key=lambda at: words[at].weight)
+        return [words[at] for at in sorted(heaviest_positions)]
 
     def _word(self, text: str, *, may_respell: bool) -> Word:
         """Look a word up: as written, then as the beginning of a longer word, then respelled.
@@ -983,59 +1038,6 @@ def _rows_by_mark(words: Sequence[Word], first: int = 0) -> list[tuple[int, Sequ
         if word.name_rows:
             lists.append((bits_of(number, TITLE), word.name_rows))
     return lists
-
-
-def _meant(text: str, focus: Focus) -> str:
-    """Return the part of a query whose meaning is compared.
-
-    If the question is buried in a pasted text, this is the question. For other texts, it is the last
-    _EMBEDDED_CHARACTERS, and for talks the last _EMBEDDED_CHARACTERS_OF_TALK.
-
-    focus: the question within the text.
-    """
-    if len(text) <= _EMBEDDED_CHARACTERS_OF_TALK and not focus.is_buried:
-        return text
-    if turns_of(text):
-        return text[-_EMBEDDED_CHARACTERS_OF_TALK:]
-    return focus.text if focus.is_buried else text[-_EMBEDDED_CHARACTERS:]
-
-
-def _scaled(cosines: Mapping[int, float]) -> dict[int, float]:
-    """Scale cosines to 0 to 1: the lowest that counts becomes 0, and the highest becomes 1.
-
-    cosines: the cosines by row, the highest above 0.
-    """
-    ascending = sorted(cosines.values())
-    highest = ascending[-1]
-    # Most cosines are of notes that have nothing to do with the question.
-    far_cosine = ascending[int(len(ascending) * _FAR_SHARE)]
-    lowest = min(far_cosine, highest * (1 - _MIN_SPREAD))
-    return {row: max(0.0, cosine - lowest) / (highest - lowest) for row, cosine in cosines.items()}
-
-
-def _likely_rare(question: Question) -> list[str]:
-    """Return the words of a text to look up, in their order.
-
-    All words of the question itself are returned. If the text around the question (`beside`) has
-    too many words, only its longest are returned, since long words are rarely common.
-    """
-    other_words = [word for word in question.words if word in question.beside]
-    own_word_count = len(question.words) - len(other_words)
-    room_for_others = max(0, _MAX_LOOKED_UP - own_word_count)
-    longest_others = set(sorted(other_words, key=len, reverse=True)[:room_for_others])
-    chosen = [
-        word for word in question.words if word not in question.beside or word in longest_others
-    ]
-    return chosen[:_MAX_QUESTION_WORDS]
-
-
-def _heaviest(words: list[Word]) -> list[Word]:
-    """Return the _MAX_WORDS words with the highest weights, in the order of the text."""
-    if len(words) <= _MAX_WORDS:
-        return words
-    positions = range(len(words))
-    heaviest_positions = nlargest(_MAX_WORDS, positions, key=lambda at: words[at].weight)
-    return [words[at] for at in sorted(heaviest_positions)]
 
 
 def _own_match(text: str, endings: Sequence[str] = (), *, is_beginning: bool = False) -> str:

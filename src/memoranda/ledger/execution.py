@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 from memoranda.errors import Conflict, Exists, MemorandaError, NotFound
 from memoranda.ledger.change import Touched
 from memoranda.ledger.file_exchange import Entry, exchange, put_new
+from memoranda.ledger.file_sync import PARALLEL_SYNCS
 from memoranda.ledger.folder_move import clear_moved, move
 from memoranda.sources.base import File, Stamp
 from memoranda.sources.files import read_file, stamp_of, stat_in, write_file
@@ -28,9 +29,6 @@ from memoranda.sources.step import NEW_MODE, Step, StepKind
 if TYPE_CHECKING:
     from concurrent.futures import Executor
 
-PARALLEL_WRITES = 16
-"""How many threads sync files, from this number of files on: a disk joins waits that come together.
-"""
 OPEN_FOLDERS = 200
 """Folders that a change keeps open at a time: a process may open only some hundred files."""
 # How often a file that somebody else keeps saving is put back.
@@ -142,6 +140,22 @@ class Execution:
         if has_new_change_time and read_file(name, folder.fd).etag != step.old.etag:
             raise self._conflict(step)
 
+    def _conflict(self, step: Step) -> Conflict:
+        """Return the error that the file of a step has changed since it was read.
+
+        It names the text that was read and the present one, each by the first 8 digits of its
+        SHA-256.
+        """
+        folder, name = self._at(step)
+        status = stat_in(name, folder.fd)
+        present_text = "none"
+        if status is not None and stat.S_ISREG(status.st_mode):
+            present_text = read_file(name, folder.fd).etag[:8]
+        text_as_read = "none"
+        if step.old is not None:
+            text_as_read = step.old.etag[:8]
+        return Conflict(step.path, present_text, text_as_read)
+
     @staticmethod
     def _is_just_emptied(file: File) -> bool:
         """Whether a file may be in the middle of a save: some editors empty it before they write."""
@@ -182,11 +196,11 @@ class Execution:
         # A part has so few files that their folders can be open at the same time
         for first in range(0, len(puts), OPEN_FOLDERS):
             temps = [self._temp(step) for step in puts[first : first + OPEN_FOLDERS]]
-            if threads is None or len(temps) < PARALLEL_WRITES:
+            if threads is None or len(temps) < PARALLEL_SYNCS:
                 _sync_files(temps)
                 continue
-            # Deal the files out: each thread gets every sixteenth
-            shares = [temps[number::PARALLEL_WRITES] for number in range(PARALLEL_WRITES)]
+            # Deal the files out: the first thread gets the files 0, 16, 32 …
+            shares = [temps[number::PARALLEL_SYNCS] for number in range(PARALLEL_SYNCS)]
             # Reading the results waits for the threads, and raises their errors
             for _ in threads.map(_sync_files, shares):
                 continue
@@ -269,8 +283,16 @@ class Execution:
         temp: the place of the swapped-out file.
         """
         assert step.old is not None
-        stamp = _stamp_at(temp)
+        stamp = self._stamp_at(temp)
         return stamp is not None and step.old.stamp.is_same_file(stamp)
+
+    @staticmethod
+    def _stamp_at(entry: Entry) -> Stamp | None:
+        """Return the stamp of the file with this name, None if there is none."""
+        status = stat_in(entry.name, entry.folder)
+        if status is None:
+            return None
+        return stamp_of(status)
 
     def _restore_saved_file(self, step: Step, temp: Entry, place: Entry) -> None:
         """Put a file that was saved just before the exchange back, unless a newer one is there.
@@ -302,9 +324,9 @@ class Execution:
         """
         put_last = step.stamp
         for _ in range(_MAX_GIVE_BACKS):
-            put_now = _stamp_at(temp)
+            put_now = self._stamp_at(temp)
             exchange(temp, place)
-            taken_out = _stamp_at(temp)
+            taken_out = self._stamp_at(temp)
             if taken_out is None or put_last is None or taken_out.is_same_file(put_last):
                 return
             put_last = put_now
@@ -315,7 +337,7 @@ class Execution:
         Renaming the file changed its change time, which is a part of the stamp. If somebody saved
         another file there in between, `step.stamp` keeps its value.
         """
-        stamp = _stamp_at(place)
+        stamp = self._stamp_at(place)
         if stamp is not None and step.stamp is not None and stamp.is_same_file(step.stamp):
             step.stamp = stamp
 
@@ -388,22 +410,6 @@ class Execution:
             raise Conflict(step.path, "a file" if status else "none", "a link")
         os.unlink(place.name, dir_fd=place.folder)
         self._reversals.append((_Reversal.MAKE_LINK, step))
-
-    def _conflict(self, step: Step) -> Conflict:
-        """Return the error that the file of a step has changed since it was read.
-
-        It names the text that was read and the present one, each by the first 8 digits of its
-        SHA-256.
-        """
-        folder, name = self._at(step)
-        status = stat_in(name, folder.fd)
-        present_text = "none"
-        if status is not None and stat.S_ISREG(status.st_mode):
-            present_text = read_file(name, folder.fd).etag[:8]
-        text_as_read = "none"
-        if step.old is not None:
-            text_as_read = step.old.etag[:8]
-        return Conflict(step.path, present_text, text_as_read)
 
     def confirm(self) -> None:
         """Look once more at the files that were replaced or removed.
@@ -491,7 +497,7 @@ class Execution:
                 put_new(self._temp(step), place)
             case _Reversal.REMOVE_FILE:
                 # Only the file that the step wrote: somebody may have saved another one there
-                stamp = _stamp_at(place)
+                stamp = self._stamp_at(place)
                 if stamp is not None and step.stamp is not None and stamp.is_same_file(step.stamp):
                     os.unlink(name, dir_fd=folder.fd)
             case _Reversal.MOVE_BACK:
@@ -768,14 +774,6 @@ def mode_of(step: Step) -> int:
     if step.old:
         return step.old.mode
     return NEW_MODE
-
-
-def _stamp_at(entry: Entry) -> Stamp | None:
-    """Return the stamp of the file with this name, None if there is none."""
-    status = stat_in(entry.name, entry.folder)
-    if status is None:
-        return None
-    return stamp_of(status)
 
 
 def _sync_files(files: Iterable[Entry]) -> None:

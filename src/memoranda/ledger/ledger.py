@@ -449,14 +449,13 @@ class Ledger:
 
         execution: opens the folders of the files.
         """
-        from memoranda.ledger.execution import PARALLEL_WRITES
-        from memoranda.ledger.file_sync import sync_places
+        from memoranda.ledger.file_sync import PARALLEL_SYNCS, sync_places
         from memoranda.ledger.history import LARGE
 
         puts = [step for step in steps if step.do == StepKind.PUT and not _is_in_ledger(step)]
         if puts:
             # Threads are only started for several files.
-            threads = self._threads if len(puts) >= PARALLEL_WRITES else None
+            threads = self._threads if len(puts) >= PARALLEL_SYNCS else None
             execution.sync_temps(puts, threads)
             sync_places({os.path.join(step.root, step.temp_folder) for step in puts})
         for step in steps:
@@ -472,9 +471,9 @@ class Ledger:
         """Threads that wait for the disk while it syncs many files at once."""
         from concurrent.futures import ThreadPoolExecutor
 
-        from memoranda.ledger.execution import PARALLEL_WRITES
+        from memoranda.ledger.file_sync import PARALLEL_SYNCS
 
-        return ThreadPoolExecutor(PARALLEL_WRITES, thread_name_prefix="sync")
+        return ThreadPoolExecutor(PARALLEL_SYNCS, thread_name_prefix="sync")
 
     def _record(self, changes: Sequence[PlannedChange]) -> None:
         """Commit changes in the ledger. From then on they survive a crash.

@@ -420,12 +420,10 @@ class LinkQueries(Queries):
                 # No walk goes on from here, so only notes of the result need be read.
                 level_rows = result_rows[: limit - len(reached)]
             frontier = in_order(self._db, level_rows)
-            wanted_rows = set(result_rows)
-            reached += [
-                Reached(note, level, types[note.row])
-                for note in frontier
-                if note.row in wanted_rows
-            ]
+            rows_to_return = set(result_rows)
+            for note in frontier:
+                if note.row in rows_to_return:
+                    reached.append(Reached(note, level, types[note.row]))
             if len(reached) >= limit or not frontier:
                 break
         return reached[:limit]

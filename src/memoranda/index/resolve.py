@@ -407,9 +407,7 @@ class Resolver:
         for number, form in enumerate(FORMS):
             if form.looseness is Looseness.SIGNS and question.target_project is None:
                 # An exact name in another project counts more than a loose name in this one.
-                others = [note for note in candidates if note.project != question.project]
-                exact = FORMS[0]
-                elsewhere = _by_permalink(target, others, exact) or _by_title(target, others, exact)
+                elsewhere = _exactly_named(target, candidates, question.project)
                 if elsewhere:
                     # A note in the link's folder wins in any of the forms before this one.
                     return _Answer(_target(elsewhere), number - 1, notes_by_folder)
@@ -557,23 +555,36 @@ def _target(matches: list[Candidate]) -> LinkTarget:
     return LinkTarget(UNWRITTEN)
 
 
+def _exactly_named(target: str, notes: Iterable[Candidate], project: str) -> list[Candidate]:
+    """Return the notes outside of a project whose permalink is exactly `target`.
+
+    If no permalink is, return those whose title is.
+    """
+    exact = FORMS[0]
+    other_notes = [note for note in notes if note.project != project]
+    return _by_permalink(target, other_notes, exact) or _by_title(target, other_notes, exact)
+
+
 def _preferred(
     matches: list[Candidate], question: _Question, searched_project: str
 ) -> list[Candidate]:
     """Return the one memory that a link between memories means. Other links keep all matches.
 
-    A memory that the same agents see as the note with the link comes before others, then the oldest
-    comes first. So a link between memories is never ambiguous.
+    So a link between memories is never ambiguous: it means the first memory by `_preference`.
     """
     is_between_memories = searched_project == question.project == CATEGORY_PROJECT
     if not is_between_memories:
         return matches
+    return [min(matches, key=lambda note: _preference(note, question.scope))]
 
-    def preference(note: Candidate) -> tuple[bool, int, str, str]:
-        is_other_scope = note.scope != question.scope
-        return is_other_scope, note.created, note.id, note.path
 
-    return [min(matches, key=preference)]
+def _preference(note: Candidate, scope: str | None) -> tuple[bool, int, str, str]:
+    """Return a sort key for memories with one name: memories of `scope` first, then the oldest.
+
+    scope: the scope of the note with the link. None if it does not matter.
+    """
+    is_other_scope = note.scope != scope
+    return is_other_scope, note.created, note.id, note.path
 
 
 def _linked(target: str, notes: list[Candidate], form: Form) -> list[Candidate]:

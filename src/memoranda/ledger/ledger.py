@@ -630,10 +630,10 @@ class Ledger:
         changes: Sequence[PlannedChange],
         error: OSError | MemorandaError,
     ) -> None:
-        """Undo a change that could not be carried out, and remove it and all later ones again.
+        """Undo a change that could not be carried out, and remove it from the ledger.
 
-        Each change gets the error: `error`, or NotPutBack if some files could not be put back. Only
-        the first change failed, so the others may be tried again one by one.
+        The changes after it were not begun. They are removed, too, and may be tried again one by
+        one. Each change gets the error: `error`, or NotPutBack if some files could not be put back.
 
         execution: has carried out the first steps of the first change.
         changes: the change that failed, and those after it, which were not begun.
@@ -891,7 +891,7 @@ class Ledger:
                 try:
                     self._complete(number, lost_power=has_lost_power)
                 except (OSError, MemorandaError):
-                    # Its disk may not be mounted. `memory doctor` tries again (`retry`).
+                    # The disk of the project may not be mounted. `memory doctor` tries again.
                     sql = "insert or ignore into waiting (change) values (?)"
                     with self.database.transaction() as connection:
                         connection.execute(sql, (number,))

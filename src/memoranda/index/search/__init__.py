@@ -273,10 +273,7 @@ class _Search:
         text = self.context.query.text
         # A relaxed search that found nothing. None if there was no such search.
         relaxed: Hits | None = None
-        # In a question, or a text that tells something, no single word must be in a note. Operators
-        # and quotes say that words must be.
-        is_plain_question = is_question(text) and parse.is_plain(text)
-        if is_plain_question or is_told(text):
+        if self._begins_relaxed(text):
             relaxed = self._relaxed()
             if relaxed.total:
                 return relaxed
@@ -297,6 +294,16 @@ class _Search:
         if is_filled_up:
             return self._filled_up(hits, parsed)
         return hits
+
+    @staticmethod
+    def _begins_relaxed(text: str) -> bool:
+        """Whether the first search for a text is relaxed, so that a note may match with any word.
+
+        This holds for a text that tells something, and for a question without operators and quotes.
+        Operators and quotes ask for certain words.
+        """
+        is_plain_question = is_question(text) and parse.is_plain(text)
+        return is_plain_question or is_told(text)
 
     def _without_strict_hits(
         self, parsed: parse.ParsedQuery, kind: _QueryKind, relaxed: Hits | None

@@ -959,7 +959,7 @@ def _score_words(chunks: Collection[Chunk], scorer: TermScorer, brevity: float) 
         once = scorer[chunk.bits ^ in_titles] + title_factor * scorer[in_titles]
         chunk.word_score = once / (1 + saturation)
         for word, count in chunk.counts.items():
-            # A word in the title already counts as if it were repeated very counts.
+            # A word in the title already counts as if it were repeated very often.
             if count > 1 and not marks_of(chunk.bits, word) & TITLE:
                 for_repetitions = count / (count + saturation) - 1 / (1 + saturation)
                 chunk.word_score += scorer.weights[word] * for_repetitions

@@ -404,26 +404,29 @@ class LinkQueries(Queries):
                 links = self._links_to(frontier, resolver)
 
             # Visit the next notes, the last changed first, since very many are not visited.
-            types = self._types_of_next(frontier, links, visited_rows, resolver)
-            sort_keys = self._by_change(types)
+            relation_types = self._types_of_next(frontier, links, visited_rows, resolver)
+            sort_keys = self._by_change(relation_types)
             room = MOST_VISITED - len(visited_rows)
-            level_rows = sorted(types, key=sort_keys.__getitem__)[:room]
+            level_rows = sorted(relation_types, key=sort_keys.__getitem__)[:room]
             visited_rows.update(level_rows)
 
-            # The notes of this level that are part of the result.
+            # Leave out of the result what changed before `since`
             result_rows = level_rows
             if earliest is not None:
                 # A sort key begins with the negative time of the change.
                 result_rows = [row for row in level_rows if -sort_keys[row][0] >= earliest]
+
+            # The walk goes on from all notes of this level. From the last level it does not, so
+            # there only the notes of the result are read.
+            rows_to_read = level_rows
             is_last_level = level == depth
             if is_last_level:
-                # No walk goes on from here, so only notes of the result need be read.
-                level_rows = result_rows[: limit - len(reached)]
-            frontier = in_order(self._db, level_rows)
-            rows_to_return = set(result_rows)
+                rows_to_read = result_rows[: limit - len(reached)]
+            frontier = in_order(self._db, rows_to_read)
+            rows_of_result = set(result_rows)
             for note in frontier:
-                if note.row in rows_to_return:
-                    reached.append(Reached(note, level, types[note.row]))
+                if note.row in rows_of_result:
+                    reached.append(Reached(note, level, relation_types[note.row]))
             if len(reached) >= limit or not frontier:
                 break
         return reached[:limit]

@@ -628,7 +628,7 @@ def _holds_all(note: NoteText | None, texts: Sequence[str]) -> bool:
     """
     if note is None:
         return False
-    written = _composed(f"{note.called}\n{note.text}")
+    written = _composed(f"{note.name_text}\n{note.text}")
     return all(text in written for text in texts)
 
 

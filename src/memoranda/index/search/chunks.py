@@ -403,7 +403,7 @@ class ChunkReading:
             note_text = self.texts[row]
             note_bits = self._bits_before_reading(note_text)
             self._bits[row] = note_bits
-            name_words = word_count(note_text.called)
+            name_words = word_count(note_text.name_text)
             for chunk in chunks:
                 chunk.name_words = name_words
             if len(chunks) == 1:
@@ -427,7 +427,7 @@ class ChunkReading:
         A word in the address counts as little as a longer word (LOOSE).
         """
         bits = 0
-        for _, word, _ in self._finder.places(note_text.called):
+        for _, word, _ in self._finder.places(note_text.name_text):
             bits |= bits_of(word, EXACT | TITLE)
         for _, word, _ in self._finder.places(note_text.address):
             bits |= bits_of(word, LOOSE)
@@ -947,24 +947,36 @@ def _score_words(chunks: Collection[Chunk], scorer: TermScorer, brevity: float) 
     average_words = sum(chunk.words for chunk in chunks) / len(chunks) or 1
     average_name_words = sum(chunk.name_words for chunk in chunks) / len(chunks) or 1
     for chunk in chunks:
-        # Each repetition of a word adds less than the one before: n times count n / (n + saturation).
-        # `saturation` is larger for a long text, which lowers its score.
+        # A long text has a higher saturation, which lowers its score
         saturation = _K1 * (1 - brevity + brevity * chunk.words / average_words)
-        # Words in a long title count less.
+        # Words in a long title count less
         title_factor = 1.0
         if chunk.name_words:
             excess_length = chunk.name_words / average_name_words - 1
             title_factor = (1 + _K1) / (1 + _K1 + _K1 * brevity * excess_length)
-        in_titles = chunk.bits & scorer.in_titles
-        once = scorer[chunk.bits ^ in_titles] + title_factor * scorer[in_titles]
-        chunk.word_score = once / (1 + saturation)
-        for word, count in chunk.counts.items():
-            # A word in the title already counts as if it were repeated very often.
-            if count > 1 and not marks_of(chunk.bits, word) & TITLE:
-                for_repetitions = count / (count + saturation) - 1 / (1 + saturation)
-                chunk.word_score += scorer.weights[word] * for_repetitions
+        chunk.word_score = _word_score(chunk, scorer, saturation, title_factor)
 
     # Divide by the highest score, so that the best chunk gets 1.
     highest = max((chunk.word_score for chunk in chunks), default=0.0) or 1.0
     for chunk in chunks:
         chunk.word_score /= highest
+
+
+def _word_score(chunk: Chunk, scorer: TermScorer, saturation: float, title_factor: float) -> float:
+    """Return the score of a chunk by its words, before it is compared with other chunks.
+
+    scorer: gives the weight of the words of a chunk.
+    saturation: how little repetitions add: a word that occurs n times counts n / (n + saturation).
+    title_factor: how much a word in the title counts, compared with a title of average length.
+    """
+    title_bits = chunk.bits & scorer.in_titles
+    text_bits = chunk.bits ^ title_bits
+    # Each word as if it occurred once
+    score = (scorer[text_bits] + title_factor * scorer[title_bits]) / (1 + saturation)
+    for word, count in chunk.counts.items():
+        # A word in the title already counts as if it were repeated very often
+        is_in_title = bool(marks_of(chunk.bits, word) & TITLE)
+        if count > 1 and not is_in_title:
+            for_repetitions = count / (count + saturation) - 1 / (1 + saturation)
+            score += scorer.weights[word] * for_repetitions
+    return score

@@ -21,7 +21,9 @@ MAX_TERMS = 32
 """If a query has more terms or words, only the informative ones count."""
 
 # A phrase in quotes, or a word. A number with blanks inside is a word.
-_PIECE = lazy_pattern(rf'"([^"]*)"|((?:(?:{AMOUNT}|{TELEPHONE})(?![^\s"]))|[^\s"]+)')
+_PIECE = lazy_pattern(
+    rf'"(?P<phrase>[^"]*)"|(?P<word>(?:(?:{AMOUNT}|{TELEPHONE})(?![^\s"]))|[^\s"]+)'
+)
 # An amount with a currency, which a note may write behind the amount or leave out.
 _WITH_CURRENCY = lazy_pattern(r"[$€£¥]\d[\d.,]*|\d[\d.,]*[$€£¥]")
 # Between a Latin letter or digit and a Chinese or Japanese character.
@@ -121,25 +123,30 @@ def parse(text: str) -> ParsedQuery:
     lacks a term on one side is plain text. So is a quotation mark without a second one.
     """
     pieces: list[Term | str] = []
-    bare = True
+    has_phrase = False
     clean_text = _GERSHAYIM.sub("״", sqlite_text(text).replace("\0", " "))
     for match in _PIECE.finditer(clean_text):
-        if match[2] in _OPERATORS:
-            pieces.append(match[2])
+        phrase = match["phrase"]
+        word = match["word"]
+        if word in _OPERATORS:
+            pieces.append(word)
             continue
-        is_phrase = match[1] is not None
-        bare = bare and not is_phrase
-        piece = match[1] if is_phrase else match[2]
-        # NOT excludes one term, so the piece behind it stays whole.
-        is_excluded = pieces[-1:] == ["NOT"]
-        stays_whole = is_phrase or is_excluded
-        for word in [piece] if stays_whole else _at_scripts(piece):
-            parsed_term = term(word, phrase=is_phrase)
-            if parsed_term:
-                pieces.append(parsed_term)
+
+        if phrase is not None:
+            has_phrase = True
+            texts = [phrase]
+        elif pieces[-1:] == ["NOT"]:
+            # NOT excludes one term, so the word behind it is not split
+            texts = [word]
+        else:
+            texts = _at_scripts(word)
+        terms = [term(piece, phrase=phrase is not None) for piece in texts]
+        # A text that has only signs is no term
+        pieces += filter(None, terms)
+
     clauses, has_operators = _clauses(pieces)
     reduced_clauses = tuple(_reduced(clause) for clause in clauses)
-    return ParsedQuery(reduced_clauses, bare and not has_operators)
+    return ParsedQuery(reduced_clauses, bare=not has_phrase and not has_operators)
 
 
 def _at_scripts(word: str) -> list[str]:

@@ -308,9 +308,10 @@ def put(
     # other note has its permalink.
     if old is None and not before.is_taken:
         return wanted_permalink
+    permalinks = _Permalinks(db, project, note.project)
     if old is not None:
-        _renumber_without(db, project, note.project, old.permalink)
-    _renumber_beside(db, project, note.project, row, wanted_permalink, note.own_permalink)
+        permalinks.renumber_without(old.permalink)
+    permalinks.renumber_beside(row, wanted_permalink, note.own_permalink)
     # The note itself may have got a number.
     (permalink,) = db.execute("select permalink from note where row = ?", (row,)).fetchone()
     return str(permalink)
@@ -476,9 +477,10 @@ class Loading:
         assert self._writing is not None
         self._writing.result()
         shared = self._shared_permalinks()
+        permalinks = _Permalinks(self._db, self.project, self._name)
         for row, permalink, own_permalink in self._permalinks:
             if permalink in shared:
-                _renumber_beside(self._db, self.project, self._name, row, permalink, own_permalink)
+                permalinks.renumber_beside(row, permalink, own_permalink)
 
     def _shared_permalinks(self) -> set[str]:
         """Return the permalinks of the new notes that several notes of the project have."""
@@ -522,7 +524,7 @@ def remove(db: sqlite3.Connection, project: str, path: str) -> bool:
         # An expired entry is not among the notes any more.
         return project == KV_PROJECT and db.execute(_FORGET_EXPIRED, (path,)).rowcount > 0
     _take_out(db, project, old)
-    _renumber_without(db, number, project, old.permalink)
+    _Permalinks(db, number, project).renumber_without(old.permalink)
     return True
 
 
@@ -1103,73 +1105,6 @@ def _json(value: Any) -> str | None:
     return None
 
 
-def _renumber_beside(
-    db: sqlite3.Connection, project: int, name: str, row: int, permalink: str, own_permalink: bool
-) -> None:
-    """Renumber the notes that would have the same permalink as note `row`.
-
-    If several notes have one derived permalink (contract 000b, 4.1), the first path in code-point
-    order keeps it. The others get `plan-1`, `plan-2` and so on. A number is skipped if the result
-    is the path or frontmatter permalink of another note. The outcome does not depend on the order
-    in which notes are indexed. A permalink written in the frontmatter is never changed.
-
-    name: the name of `project`.
-    permalink: the permalink that the note would have without other notes.
-    own_permalink: whether it is written in the frontmatter.
-    """
-    other_notes = db.execute(
-        "select own, base from note where permalink = ? and project = ? and row <> ?",
-        (permalink, project, row),
-    ).fetchall()
-    bases = {base or permalink for is_own, base in other_notes if not is_own}
-    if other_notes and not own_permalink:
-        bases.add(permalink)
-    for base in sorted(bases):
-        _renumber(db, project, name, base)
-
-
-def _renumber_without(db: sqlite3.Connection, project: int, name: str, permalink: str) -> None:
-    """Renumber notes after the note with `permalink` is gone. Later numbers may move up.
-
-    Without `plan-1`, `plan-2` becomes `plan-1`. Without `plan`, `plan-1` becomes `plan`.
-    """
-    numbered = _NUMBERED.fullmatch(permalink)
-    bases = [permalink]
-    if numbered:
-        bases.append(numbered[1])
-    for base in bases:
-        if db.execute(
-            "select 1 from note where base = ? and project = ? limit 1", (base, project)
-        ).fetchone():
-            _renumber(db, project, name, base)
-
-
-def _renumber(db: sqlite3.Connection, project: int, name: str, base: str) -> None:
-    """Number the notes whose paths give the same permalink: `plan`, `plan-1`, `plan-2`.
-
-    name: the name of `project`.
-    base: the permalink without a number.
-    """
-    # The next number to try, by scope. The number 0 gives the permalink without a number.
-    next_numbers: dict[str, int] = {}
-    for note in _notes_of_base(db, project, base):
-        # A note gives way only to notes for all agents and to notes of the same scope. Else its
-        # number would show that an agent has a note which others must not see.
-        number = max(next_numbers.get(note.scope, 0), next_numbers.get(GLOBAL, 0))
-        while _is_taken(db, project, base, number, note.scope):
-            number += 1
-        next_numbers[note.scope] = number + 1
-
-        # Usually the note has this permalink already.
-        permalink = _numbered(base, number)
-        if permalink != note.permalink:
-            _change_link_keys(db, project, name, note, permalink)
-            db.execute(
-                "update note set permalink = ?, base = ? where row = ?",
-                (permalink, base if number else None, note.row),
-            )
-
-
 class _NoteOfBase(NamedTuple):
     """A note whose path gives the same permalink as the paths of other notes.
 
@@ -1182,58 +1117,125 @@ class _NoteOfBase(NamedTuple):
     scope: str
 
 
-def _notes_of_base(db: sqlite3.Connection, project: int, base: str) -> list[_NoteOfBase]:
-    """Return the notes whose paths give a permalink, with those that have a number already.
+class _Permalinks:
+    """Numbers the permalinks of a project that several notes would share.
 
-    Notes for all agents come first, then all others, each in the order of their paths.
+    If several notes have one derived permalink (contract 000b, 4.1), the first path in code-point
+    order keeps it. The others get `plan-1`, `plan-2` and so on. A number is skipped if the result
+    is the path or frontmatter permalink of another note. The outcome does not depend on the order
+    in which notes are indexed. A permalink written in the frontmatter is never changed.
 
-    base: the permalink without a number.
+    project: the id of the project.
+    name: its name.
     """
-    rows = db.execute(
-        # `+`: else SQLite walks all notes of the project in the order of their paths
-        "select row, path, permalink, scope from note where permalink = :base"
-        " and +project = :project and own = 0 and base is null"
-        " union select row, path, permalink, scope from note where base = :base"
-        " and +project = :project"
-        " order by path",
-        {"base": base, "project": project},
-    )
-    return sorted(map(_NoteOfBase._make, rows), key=lambda note: note.scope != GLOBAL)
 
+    def __init__(self, db: sqlite3.Connection, project: int, name: str):
+        self._db = db
+        self._project = project
+        self._name = name
 
-def _is_taken(db: sqlite3.Connection, project: int, base: str, number: int, scope: str) -> bool:
-    """Whether another note has the permalink with this number from its frontmatter or its path.
+    def renumber_beside(self, row: int, permalink: str, own_permalink: bool) -> None:
+        """Number a new note, and the notes that would have the same permalink.
 
-    scope: the scope of the note to number. Only notes of this scope, or for all agents, count.
-    """
-    # The paths of all notes that are numbered here give the permalink without a number.
-    counts_paths = number > 0
-    note = db.execute(
-        "select 1 from note where permalink = ? and project = ? and base is null"
-        f" and (own = 1 or ?) and scope in ('{GLOBAL}', ?) limit 1",
-        (_numbered(base, number), project, counts_paths, scope),
-    ).fetchone()
-    return note is not None
+        row: the row of the new note.
+        permalink: the permalink that it would have without other notes.
+        own_permalink: whether it is written in the frontmatter.
+        """
+        other_notes = self._db.execute(
+            "select own, base from note where permalink = ? and project = ? and row <> ?",
+            (permalink, self._project, row),
+        ).fetchall()
+        bases = {base or permalink for is_own, base in other_notes if not is_own}
+        if other_notes and not own_permalink:
+            bases.add(permalink)
+        for base in sorted(bases):
+            self._renumber(base)
+
+    def renumber_without(self, permalink: str) -> None:
+        """Renumber notes after the note with `permalink` is gone. Later numbers may move up.
+
+        Without `plan-1`, `plan-2` becomes `plan-1`. Without `plan`, `plan-1` becomes `plan`.
+        """
+        numbered = _NUMBERED.fullmatch(permalink)
+        bases = [permalink]
+        if numbered:
+            bases.append(numbered[1])
+        sql = "select 1 from note where base = ? and project = ? limit 1"
+        for base in bases:
+            if self._db.execute(sql, (base, self._project)).fetchone():
+                self._renumber(base)
+
+    def _renumber(self, base: str) -> None:
+        """Number the notes whose paths give the same permalink: `plan`, `plan-1`, `plan-2`.
+
+        base: the permalink without a number.
+        """
+        # The next number to try, by scope. The number 0 gives the permalink without a number.
+        next_numbers: dict[str, int] = {}
+        for note in self._notes_of_base(base):
+            # A note gives way only to notes for all agents and to notes of the same scope. Else its
+            # number would show that an agent has a note which others must not see.
+            number = max(next_numbers.get(note.scope, 0), next_numbers.get(GLOBAL, 0))
+            while self._is_taken(base, number, note.scope):
+                number += 1
+            next_numbers[note.scope] = number + 1
+
+            # Usually the note has this permalink already.
+            permalink = _numbered(base, number)
+            if permalink != note.permalink:
+                self._change_link_keys(note, permalink)
+                self._db.execute(
+                    "update note set permalink = ?, base = ? where row = ?",
+                    (permalink, base if number else None, note.row),
+                )
+
+    def _notes_of_base(self, base: str) -> list[_NoteOfBase]:
+        """Return the notes whose paths give a permalink, with those that have a number already.
+
+        Notes for all agents come first, then all others, each in the order of their paths.
+
+        base: the permalink without a number.
+        """
+        rows = self._db.execute(
+            # `+`: else SQLite walks all notes of the project in the order of their paths
+            "select row, path, permalink, scope from note where permalink = :base"
+            " and +project = :project and own = 0 and base is null"
+            " union select row, path, permalink, scope from note where base = :base"
+            " and +project = :project"
+            " order by path",
+            {"base": base, "project": self._project},
+        )
+        return sorted(map(_NoteOfBase._make, rows), key=lambda note: note.scope != GLOBAL)
+
+    def _is_taken(self, base: str, number: int, scope: str) -> bool:
+        """Whether another note has the permalink with this number from its frontmatter or its path.
+
+        scope: the scope of the note to number. Only notes of this scope, or for all agents, count.
+        """
+        # The paths of all notes that are numbered here give the permalink without a number.
+        counts_paths = number > 0
+        note = self._db.execute(
+            "select 1 from note where permalink = ? and project = ? and base is null"
+            f" and (own = 1 or ?) and scope in ('{GLOBAL}', ?) limit 1",
+            (_numbered(base, number), self._project, counts_paths, scope),
+        ).fetchone()
+        return note is not None
+
+    def _change_link_keys(self, note: _NoteOfBase, permalink: str) -> None:
+        """Replace the keys that links find a note by, because its permalink changes.
+
+        permalink: the new permalink of the note.
+        """
+        old = _fields_at(self._db, self._project, note.path)
+        assert old is not None
+        self._db.executemany(
+            "delete from note_fold where fold = ? and note = ?",
+            [(fold, note.row) for fold in _keys(self._name, old)],
+        )
+        folds = _keys(self._name, old._replace(permalink=permalink))
+        insert(self._db, "note_fold", [{"fold": fold, "note": note.row} for fold in folds])
 
 
 def _numbered(base: str, number: int) -> str:
     """Return a permalink with its number: `plan-2`. The number 0 is not written: `plan`."""
     return f"{base}-{number}" if number else base
-
-
-def _change_link_keys(
-    db: sqlite3.Connection, project: int, name: str, note: _NoteOfBase, permalink: str
-) -> None:
-    """Replace the keys that links find a note by, because its permalink changes.
-
-    name: the name of `project`.
-    permalink: the new permalink of the note.
-    """
-    old = _fields_at(db, project, note.path)
-    assert old is not None
-    db.executemany(
-        "delete from note_fold where fold = ? and note = ?",
-        [(fold, note.row) for fold in _keys(name, old)],
-    )
-    folds = _keys(name, old._replace(permalink=permalink))
-    insert(db, "note_fold", [{"fold": fold, "note": note.row} for fold in folds])

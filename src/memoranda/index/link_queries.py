@@ -391,7 +391,8 @@ class LinkQueries(Queries):
         depth: how many relations away the walk goes.
         resolver: finds the notes to which links lead.
         limit: the most notes to collect.
-        since: leave out notes that changed earlier. The walk still passes through them.
+        since: leave out notes that changed earlier. The walk still passes through them. None leaves
+            out none.
         links: all links to `notes`, if the caller has them. None if not.
         """
         visited_rows = {note.row for note in notes}

@@ -341,7 +341,7 @@ def _rows_for(
 ) -> Prepared:
     """Return the rows of a note. They are computed now if `prepared` has not these rows.
 
-    prepared: the rows, if they were computed before.
+    prepared: the rows that were computed before. None if they were not.
     stamp: the size and times of its file.
     project: the id of its project.
     permalink: the permalink to store.
@@ -406,7 +406,7 @@ def _rows_if_undisputed(
 
     stamp: the size and times of its file.
     before: the state of the index before the note is written.
-    prepared: the rows of the note, if they were computed before.
+    prepared: the rows of the note that were computed before. None if they were not.
     """
     permalink = sqlite_text(note.permalink)
     base = None

@@ -281,6 +281,8 @@ class History:
     def place_of_text(self, digest_start: str) -> tuple[str, str] | None:
         """Return the project and path of the latest change that replaced or wrote a text.
 
+        None if no change did.
+
         digest_start: the first digits of the SHA-256 of the text.
         """
         # "g" comes after all hexadecimal digits
@@ -392,6 +394,8 @@ class History:
         the `place` of what was made or moved, and the `path` where that was before.
 
         after, before: only changes between these numbers.
+
+        None if no change between them made or moved it.
         """
         folders = [path[:position] for position, sign in enumerate(path) if sign == "/"]
         marks = ", ".join("?" for _ in (path, *folders))
@@ -616,6 +620,8 @@ class History:
 
         series: the range of numbers to look in. Changes of one machine's own files have a range
             apart.
+
+        None if all changes in the range are before the time.
         """
         sql = (
             "select number, time from change where number between :first and :last and number > ("

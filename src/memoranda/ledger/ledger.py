@@ -289,14 +289,15 @@ class Ledger:
         verb: the verb under which the history lists the change, such as `edit`.
         about: the (project, path) that the history lists the change under.
         agent: the agent that makes the change; None for the owner.
-        face: the interface by which the change was asked for, such as `mcp`.
+        face: the interface by which the change was asked for, such as `mcp`. None if no interface is
+            to be named.
         undoes: the number of the change to undo, or of the first one of several; None if the change
             is not an undo.
-        details: further facts about the change, which depend on the verb.
+        details: further facts about the change, which depend on the verb. None for no facts.
         run: the number of the run that the change belongs to, which is the number of its first
             change. A run is a series of changes that a job makes and that are undone together.
             0 makes this change the first of a new run. None means no run.
-        by: further facts about the caller, such as its client.
+        by: further facts about the caller, such as its client. None for no facts.
         folded: the read counts that this change writes into headers of notes, by path of the note.
             They are subtracted from the counts in the ledger. None for no counts.
         """

@@ -176,7 +176,8 @@ def _with_remarks(db: sqlite3.Connection, hits: Hits, query: Query, viewer: str 
     The remark is appended to `why` and put in brackets before the passage. If the query asks about
     another time (`as_of`), the note was valid at that time, so the passage keeps its text.
 
-    viewer: the agent that asks. A newer note is named only if it may see it.
+    viewer: the agent that asks; None for the owner. A newer note is named only if the viewer may
+        see it.
     """
     marks = validity_marks(db, [hit.note.row for hit in hits], viewer)
     for hit in hits:
@@ -312,7 +313,7 @@ class _Search:
 
         parsed: the query as clauses of terms.
         kind: the properties of the query.
-        relaxed: the result of a relaxed search, if there was one.
+        relaxed: the result of a relaxed search that was tried first. None if no such search was made.
         """
         if kind.is_relaxed:
             return self._relaxed() if relaxed is None else relaxed

@@ -254,8 +254,8 @@ def undone_numbers(undoes: int | None, details: Any) -> list[int]:
 
     If the undo took back a whole run of a job, only the number of the run is returned.
 
-    undoes, details: the fields of the undo's `Change` with these names. Both are None if they are
-        empty. The details may come from a damaged row.
+    undoes, details: the fields of the undo's `Change` with these names. `undoes` is None if
+        the change is not an undo. The details may come from a damaged row.
     """
     if undoes is None:
         return []

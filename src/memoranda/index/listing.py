@@ -230,7 +230,7 @@ class _Selection:
             return []
         # The notes of small projects are read one by one. "" searches the whole index.
         source = ""
-        if projects is not None and _are_small(self._db, projects):
+        if projects is not None and self._are_small(self._db, projects):
             ids = ", ".join(map(str, projects))
             source = f"note n join text t on t.row = n.row where n.project in ({ids})"
         rows = _rows_with(self._db, text, source)
@@ -241,6 +241,14 @@ class _Selection:
             f"select row, facet from text where row in ({_THESE})", (json.dumps(rows),)
         )
         return [row for row, facet in text_rows if passes(facet, self._needed, self._unwanted)]
+
+    @staticmethod
+    def _are_small(db: sqlite3.Connection, projects: Sequence[int]) -> bool:
+        """Whether these projects have so few of all notes that searching only them is faster."""
+        number = counted(db, projects)
+        if number >= _MAX_SORTED:
+            return False
+        return _SMALL_SHARE * number <= counted(db, project_ids(db).values())
 
     def _narrow_to_header_values(self) -> None:
         """Keep only the notes whose header passes the metadata filters."""
@@ -369,14 +377,6 @@ def _rows_with(db: sqlite3.Connection, needle: str, source: str) -> list[int]:
     pattern = None if "\0" in needle else like_pattern(fold(needle))
     titles = db.execute(_TITLES, (CATEGORY_PROJECT, ARCHIVE_PROJECT, pattern))
     return [*rows, *_rows_containing(titles, needle)]
-
-
-def _are_small(db: sqlite3.Connection, projects: Sequence[int]) -> bool:
-    """Whether these projects have so few of all notes that searching only them is faster."""
-    number = counted(db, projects)
-    if number >= _MAX_SORTED:
-        return False
-    return _SMALL_SHARE * number <= counted(db, project_ids(db).values())
 
 
 def like_pattern(text: str) -> str:

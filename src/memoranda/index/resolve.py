@@ -398,7 +398,7 @@ class Resolver:
             former_target = self._former_target(target, searched_project, candidates)
             return _Answer(former_target, _NO_FORM, notes_by_folder={})
         inside = _inside(candidates, searched_project)
-        notes_by_folder = _by_folder(inside, searched_project)
+        notes_by_folder = self._by_folder(inside, searched_project)
         if len(inside) == 1 and _by_title(target, inside, FORMS[0]):
             # A shortcut for most links: the only candidate has exactly this title.
             return _Answer(_target(inside), _EXACT_FORM, notes_by_folder)
@@ -424,6 +424,20 @@ class Resolver:
                 return _Answer(_target(matches), matched_form, notes_by_folder)
         former_target = self._former_target(target, searched_project, candidates)
         return _Answer(former_target, _NO_FORM, notes_by_folder={})
+
+    @staticmethod
+    def _by_folder(notes: Iterable[Candidate], project: str) -> dict[str, list[Candidate]]:
+        """Return the notes of a project by folder.
+
+        The result is empty for memories, because links do not mean their folders.
+        """
+        by_folder: dict[str, list[Candidate]] = {}
+        if project in MEMORY_PROJECTS:
+            return by_folder
+        for note in notes:
+            folder = posixpath.dirname(note.path)
+            by_folder.setdefault(folder, []).append(note)
+        return by_folder
 
     def _former_target(
         self, target: str, searched_project: str, candidates: list[Candidate]
@@ -459,12 +473,26 @@ class Resolver:
         if not notes:
             return answer.target
         for form in FORMS[: answer.form + 1]:
-            matches = _by_file_name(name, notes, form)
+            matches = self._by_file_name(name, notes, form)
             if not matches and not inner_folder:
                 matches = _by_title(target, notes, form)
             if matches:
                 return _target(matches)
         return answer.target
+
+    @staticmethod
+    def _by_file_name(name: str, notes: list[Candidate], form: Form) -> list[Candidate]:
+        """Return the notes whose file has this name, with or without the extension.
+
+        form: the form in which names are compared.
+        """
+        address = form.address(name)
+        matches = []
+        for note in notes:
+            file_name = posixpath.basename(note.path)
+            if address in (form.address(file_name), form.address(stem(file_name))):
+                matches.append(note)
+        return matches
 
     def candidates(self, target: str, folder: str = "") -> list[Candidate]:
         """Return the notes that `target` could mean in any form, if the caller may see them.
@@ -690,20 +718,6 @@ def _by_path_end(path: str, notes: list[Candidate], form: Form) -> list[Candidat
     ]
 
 
-def _by_file_name(name: str, notes: list[Candidate], form: Form) -> list[Candidate]:
-    """Return the notes whose file has this name, with or without the extension.
-
-    form: the form in which names are compared.
-    """
-    address = form.address(name)
-    matches = []
-    for note in notes:
-        file_name = posixpath.basename(note.path)
-        if address in (form.address(file_name), form.address(stem(file_name))):
-            matches.append(note)
-    return matches
-
-
 def _by_permalink(name: str, notes: list[Candidate], form: Form) -> list[Candidate]:
     """Return the notes with this permalink. The project may be in front of either, or missing.
 
@@ -742,20 +756,6 @@ def _by_title(name: str, notes: list[Candidate], form: Form) -> list[Candidate]:
         if is_named:
             matches.append(note)
     return matches
-
-
-def _by_folder(notes: Iterable[Candidate], project: str) -> dict[str, list[Candidate]]:
-    """Return the notes of a project by folder.
-
-    The result is empty for memories, because links do not mean their folders.
-    """
-    by_folder: dict[str, list[Candidate]] = {}
-    if project in MEMORY_PROJECTS:
-        return by_folder
-    for note in notes:
-        folder = posixpath.dirname(note.path)
-        by_folder.setdefault(folder, []).append(note)
-    return by_folder
 
 
 def _inside(notes: list[Candidate], project: str) -> list[Candidate]:

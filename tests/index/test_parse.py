@@ -6,16 +6,8 @@ from datetime import date
 
 import pytest
 
-from memoranda.index.search.parse import (
-    Focus,
-    Period,
-    focus_of,
-    is_told,
-    parse,
-    periods,
-    read_question,
-    term,
-)
+from memoranda.index.search.parse import parse, term
+from memoranda.index.search.question import Focus, Period, focus_of, is_told, periods, read_question
 
 TODAY = date(2026, 11, 21)
 """A Saturday."""

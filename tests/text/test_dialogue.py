@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from memoranda.index.search.parse import read_question
+from memoranda.index.search.question import read_question
 from memoranda.text.dialogue import MOST_TURNS, spoken, turns_of
 
 

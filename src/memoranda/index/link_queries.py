@@ -11,7 +11,7 @@ import json
 import posixpath
 import sqlite3
 from collections import Counter
-from collections.abc import Collection, Container, Iterable, Mapping, Sequence
+from collections.abc import Collection, Container, Iterable, Sequence
 from datetime import datetime
 from typing import NamedTuple
 
@@ -162,7 +162,7 @@ class LinkQueries(Queries):
             edge = Edge(
                 link.type,
                 direction="out",
-                target=_shown_target(resolver, link, answer),
+                target=self._shown_target(resolver, link, answer),
                 state=answer.state,
                 note=None if answer.row is None else infos_by_row.get(answer.row),
                 context=link.context,
@@ -170,6 +170,23 @@ class LinkQueries(Queries):
             )
             edges.append(edge)
         return edges
+
+    @staticmethod
+    def _shown_target(resolver: Resolver, link: _Link, answer: LinkTarget) -> str:
+        """Return the target of a link as shown: `Plan` of `[[work::Plan#Next]]`.
+
+        If `work` is not a project, or a note has `Plan#Next` in its name, this part stays.
+
+        resolver: knows the projects.
+        answer: the note to which the link leads.
+        """
+        if answer.is_whole:
+            target = link.target + link.rest
+        else:
+            target = link.target
+        if link.target_project is None or resolver.is_project(link.target_project):
+            return target
+        return f"{link.target_project}::{target}"
 
     def resolved_links_of(self, rows: Sequence[int], viewer: str | None) -> list[ResolvedLink]:
         """Return the relations of these notes, sorted by note, and by position in the note.
@@ -374,7 +391,8 @@ class LinkQueries(Queries):
         depth: how many relations away the walk goes.
         resolver: finds the notes to which links lead.
         limit: the most notes to collect.
-        since: leave out notes that changed earlier. The walk still passes through them.
+        since: leave out notes that changed earlier. The walk still passes through them. None leaves
+            out none.
         links: all links to `notes`, if the caller has them. None if not.
         """
         visited_rows = {note.row for note in notes}
@@ -387,23 +405,29 @@ class LinkQueries(Queries):
                 links = self._links_to(frontier, resolver)
 
             # Visit the next notes, the last changed first, since very many are not visited.
-            types = self._types_of_next(frontier, links, visited_rows, resolver)
-            sort_keys = self._by_change(types)
+            relation_types = self._types_of_next(frontier, links, visited_rows, resolver)
+            sort_keys = self._by_change(relation_types)
             room = MOST_VISITED - len(visited_rows)
-            level_rows = sorted(types, key=sort_keys.__getitem__)[:room]
+            level_rows = sorted(relation_types, key=sort_keys.__getitem__)[:room]
             visited_rows.update(level_rows)
 
-            # The notes of this level that are part of the result.
+            # Leave out of the result what changed before `since`
             result_rows = level_rows
             if earliest is not None:
                 # A sort key begins with the negative time of the change.
                 result_rows = [row for row in level_rows if -sort_keys[row][0] >= earliest]
+
+            # The walk goes on from all notes of this level. From the last level it does not, so
+            # there only the notes of the result are read.
+            rows_to_read = level_rows
             is_last_level = level == depth
             if is_last_level:
-                # No walk goes on from here, so only notes of the result need be read.
-                level_rows = result_rows[: limit - len(reached)]
-            frontier = in_order(self._db, level_rows)
-            reached += _reached_at(level, frontier, set(result_rows), types)
+                rows_to_read = result_rows[: limit - len(reached)]
+            frontier = in_order(self._db, rows_to_read)
+            rows_of_result = set(result_rows)
+            for note in frontier:
+                if note.row in rows_of_result:
+                    reached.append(Reached(note, level, relation_types[note.row]))
             if len(reached) >= limit or not frontier:
                 break
         return reached[:limit]
@@ -741,36 +765,6 @@ class MovedResolver(Resolver):
                 note for note in self._candidates[name] if note.row not in self._moved_rows
             ]
             self._candidates[name] = [*notes_that_stay, *self._arriving.get(name, [])]
-
-
-def _shown_target(resolver: Resolver, link: _Link, answer: LinkTarget) -> str:
-    """Return the target of a link as shown: `Plan` of `[[work::Plan#Next]]`.
-
-    If `work` is not a project, or a note has `Plan#Next` in its name, this part stays.
-
-    resolver: knows the projects.
-    answer: the note to which the link leads.
-    """
-    if answer.is_whole:
-        target = link.target + link.rest
-    else:
-        target = link.target
-    if link.target_project is None or resolver.is_project(link.target_project):
-        return target
-    return f"{link.target_project}::{target}"
-
-
-def _reached_at(
-    depth: int, notes: Iterable[NoteInfo], result_rows: Container[int], types: Mapping[int, str]
-) -> list[Reached]:
-    """Return those notes of one level of a walk that the caller wants to see.
-
-    depth: the number of links from the start of the walk to this level.
-    notes: all notes of the level.
-    result_rows: the rows of the notes that belong to the result.
-    types: row of a note -> the type of the relation by which it was reached.
-    """
-    return [Reached(note, depth, types[note.row]) for note in notes if note.row in result_rows]
 
 
 def _answers(resolver: Resolver, links: Sequence[_Link]) -> list[LinkTarget]:

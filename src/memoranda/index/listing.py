@@ -142,7 +142,7 @@ def _rows_and_total(
         return rows[offset:end], len(rows)
     end = offset + limit
     if selection.is_of_many_facets(end):
-        rows = _walk(db, selection.facets, order, end)[offset:]
+        rows = selection.rows_by_walking(order, end)[offset:]
     else:
         rows = selection.rows(order, limit, offset)
     return rows, selection.total()
@@ -216,10 +216,39 @@ class _Selection:
         if self._query.contains:
             # The rows below passed the facets already.
             self.facets = ""
-            rows = _rows_holding(
-                self._db, self._query.contains, self._needed, self._unwanted, self._projects
-            )
+            rows = self._rows_holding(self._query.contains)
             self._filters.add(f"n.row in ({_THESE})", json.dumps(rows))
+
+    def _rows_holding(self, text: str) -> list[int]:
+        """Return the rows of the notes whose text or title contains `text` and whose facets pass.
+
+        A Chinese text that no note has as it is typed is looked for in the other characters.
+        """
+        projects = self._projects
+        # The facets leave no project over.
+        if projects is not None and len(projects) == 0:
+            return []
+        # The notes of small projects are read one by one. "" searches the whole index.
+        source = ""
+        if projects is not None and self._are_small(self._db, projects):
+            ids = ", ".join(map(str, projects))
+            source = f"note n join text t on t.row = n.row where n.project in ({ids})"
+        rows = _rows_with(self._db, text, source)
+        if not rows:
+            for needle in other_forms(text):
+                rows += _rows_with(self._db, needle, source)
+        text_rows = self._db.execute(
+            f"select row, facet from text where row in ({_THESE})", (json.dumps(rows),)
+        )
+        return [row for row, facet in text_rows if passes(facet, self._needed, self._unwanted)]
+
+    @staticmethod
+    def _are_small(db: sqlite3.Connection, projects: Sequence[int]) -> bool:
+        """Whether these projects have so few of all notes that searching only them is faster."""
+        number = counted(db, projects)
+        if number >= _MAX_SORTED:
+            return False
+        return _SMALL_SHARE * number <= counted(db, project_ids(db).values())
 
     def _narrow_to_header_values(self) -> None:
         """Keep only the notes whose header passes the metadata filters."""
@@ -259,6 +288,29 @@ class _Selection:
             statement += " limit ? offset ?"
             parameters = [*parameters, limit, offset]
         return [row for (row,) in self._db.execute(statement, parameters)]
+
+    def rows_by_walking(self, order: str, number: int) -> list[int]:
+        """Return the first `number` rows in an order whose facets pass, if no other filter counts.
+
+        Notes are read in order, some at a time, and checked. Unlike `rows`, this does not sort all
+        that match, so it is faster if many do (`is_of_many_facets`).
+
+        order: an SQL expression to sort by.
+        """
+        matching_rows: list[int] = []
+        size = max(64, number * 2)
+        start = 0
+        page = f"select n.row from note n order by {order} limit ? offset ?"
+        while len(matching_rows) < number:
+            rows = [row for (row,) in self._db.execute(page, (size, start))]
+            # All notes were read.
+            if not rows:
+                break
+            facet_rows = _rows_with_facets(self._db, self.facets, rows)
+            matching_rows += [row for row in rows if row in facet_rows]
+            start += size
+            size = min(size * 2, 5_000)
+        return matching_rows[:number]
 
     def is_of_many_facets(self, end: int) -> bool:
         """Whether only facets select notes, and too many notes to sort them all.
@@ -312,38 +364,6 @@ class _Selection:
         return number
 
 
-def _rows_holding(
-    db: sqlite3.Connection,
-    text: str,
-    needed: Sequence[str],
-    unwanted: Sequence[str],
-    projects: Sequence[int] | None,
-) -> list[int]:
-    """Return the rows of the notes whose text or title contains `text` and whose facets pass.
-
-    A Chinese text that no note has as it is typed is looked for in the other characters.
-
-    needed, unwanted: the facets that a note must have and must not have.
-    projects: the only projects with such notes. None if unknown.
-    """
-    # The facets leave no project over.
-    if projects is not None and len(projects) == 0:
-        return []
-    # The notes of small projects are read one by one. "" searches the whole index.
-    source = ""
-    if projects is not None and _are_small(db, projects):
-        ids = ", ".join(map(str, projects))
-        source = f"note n join text t on t.row = n.row where n.project in ({ids})"
-    rows = _rows_with(db, text, source)
-    if not rows:
-        for needle in other_forms(text):
-            rows += _rows_with(db, needle, source)
-    text_rows = db.execute(
-        f"select row, facet from text where row in ({_THESE})", (json.dumps(rows),)
-    )
-    return [row for row, facet in text_rows if passes(facet, needed, unwanted)]
-
-
 def _rows_with(db: sqlite3.Connection, needle: str, source: str) -> list[int]:
     """Return the rows of the notes whose text or title contains `needle` as it is.
 
@@ -359,14 +379,6 @@ def _rows_with(db: sqlite3.Connection, needle: str, source: str) -> list[int]:
     return [*rows, *_rows_containing(titles, needle)]
 
 
-def _are_small(db: sqlite3.Connection, projects: Sequence[int]) -> bool:
-    """Whether these projects have so few of all notes that searching only them is faster."""
-    number = counted(db, projects)
-    if number >= _MAX_SORTED:
-        return False
-    return _SMALL_SHARE * number <= counted(db, project_ids(db).values())
-
-
 def like_pattern(text: str) -> str:
     """Return the LIKE pattern for texts that contain `text`, with `\\` as its escape character.
 
@@ -374,27 +386,6 @@ def like_pattern(text: str) -> str:
     """
     escaped = re.sub(r"[%_\\]", r"\\\g<0>", sqlite_text(text))
     return f"%{escaped[:_MAX_LIKE_CHARACTERS]}%"
-
-
-def _walk(db: sqlite3.Connection, facets: str, order: str, number: int) -> list[int]:
-    """Return the first `number` rows in an order that match `facets`.
-
-    Notes are read in order, some at a time, and checked. This is fast if many of them match.
-    """
-    matching_rows: list[int] = []
-    size = max(64, number * 2)
-    start = 0
-    page = f"select n.row from note n order by {order} limit ? offset ?"
-    while len(matching_rows) < number:
-        rows = [row for (row,) in db.execute(page, (size, start))]
-        # All notes were read.
-        if not rows:
-            break
-        facet_rows = _rows_with_facets(db, facets, rows)
-        matching_rows += [row for row in rows if row in facet_rows]
-        start += size
-        size = min(size * 2, 5_000)
-    return matching_rows[:number]
 
 
 def _rows_with_facets(db: sqlite3.Connection, facets: str, rows: Sequence[int]) -> set[int]:

@@ -398,7 +398,7 @@ class Resolver:
             former_target = self._former_target(target, searched_project, candidates)
             return _Answer(former_target, _NO_FORM, notes_by_folder={})
         inside = _inside(candidates, searched_project)
-        notes_by_folder = _by_folder(inside, searched_project)
+        notes_by_folder = self._by_folder(inside, searched_project)
         if len(inside) == 1 and _by_title(target, inside, FORMS[0]):
             # A shortcut for most links: the only candidate has exactly this title.
             return _Answer(_target(inside), _EXACT_FORM, notes_by_folder)
@@ -424,6 +424,20 @@ class Resolver:
                 return _Answer(_target(matches), matched_form, notes_by_folder)
         former_target = self._former_target(target, searched_project, candidates)
         return _Answer(former_target, _NO_FORM, notes_by_folder={})
+
+    @staticmethod
+    def _by_folder(notes: Iterable[Candidate], project: str) -> dict[str, list[Candidate]]:
+        """Return the notes of a project by folder.
+
+        The result is empty for memories, because links do not mean their folders.
+        """
+        by_folder: dict[str, list[Candidate]] = {}
+        if project in MEMORY_PROJECTS:
+            return by_folder
+        for note in notes:
+            folder = posixpath.dirname(note.path)
+            by_folder.setdefault(folder, []).append(note)
+        return by_folder
 
     def _former_target(
         self, target: str, searched_project: str, candidates: list[Candidate]
@@ -459,12 +473,26 @@ class Resolver:
         if not notes:
             return answer.target
         for form in FORMS[: answer.form + 1]:
-            matches = _by_file_name(name, notes, form)
+            matches = self._by_file_name(name, notes, form)
             if not matches and not inner_folder:
                 matches = _by_title(target, notes, form)
             if matches:
                 return _target(matches)
         return answer.target
+
+    @staticmethod
+    def _by_file_name(name: str, notes: list[Candidate], form: Form) -> list[Candidate]:
+        """Return the notes whose file has this name, with or without the extension.
+
+        form: the form in which names are compared.
+        """
+        address = form.address(name)
+        matches = []
+        for note in notes:
+            file_name = posixpath.basename(note.path)
+            if address in (form.address(file_name), form.address(stem(file_name))):
+                matches.append(note)
+        return matches
 
     def candidates(self, target: str, folder: str = "") -> list[Candidate]:
         """Return the notes that `target` could mean in any form, if the caller may see them.
@@ -555,13 +583,14 @@ def _target(matches: list[Candidate]) -> LinkTarget:
     return LinkTarget(UNWRITTEN)
 
 
-def _preference(note: Candidate, scope: str | None) -> tuple[bool, int, str, str]:
-    """Return a sort key for memories with one name: memories of `scope` first, then the oldest.
+def _exactly_named(target: str, notes: Iterable[Candidate], project: str) -> list[Candidate]:
+    """Return the notes outside of a project whose permalink is exactly `target`.
 
-    scope: the scope of the note with the link. None if it does not matter.
+    If no permalink is, return those whose title is.
     """
-    is_other_scope = note.scope != scope
-    return is_other_scope, note.created, note.id, note.path
+    exact = FORMS[0]
+    other_notes = [note for note in notes if note.project != project]
+    return _by_permalink(target, other_notes, exact) or _by_title(target, other_notes, exact)
 
 
 def _preferred(
@@ -569,12 +598,21 @@ def _preferred(
 ) -> list[Candidate]:
     """Return the one memory that a link between memories means. Other links keep all matches.
 
-    A link that still has several matches is ambiguous, which a link between memories never is.
+    So a link between memories is never ambiguous: it means the first memory by `_preference`.
     """
     is_between_memories = searched_project == question.project == CATEGORY_PROJECT
     if not is_between_memories:
         return matches
     return [min(matches, key=lambda note: _preference(note, question.scope))]
+
+
+def _preference(note: Candidate, scope: str | None) -> tuple[bool, int, str, str]:
+    """Return a sort key for memories with one name: memories of `scope` first, then the oldest.
+
+    scope: the scope of the note with the link. None if it does not matter.
+    """
+    is_other_scope = note.scope != scope
+    return is_other_scope, note.created, note.id, note.path
 
 
 def _linked(target: str, notes: list[Candidate], form: Form) -> list[Candidate]:
@@ -680,20 +718,6 @@ def _by_path_end(path: str, notes: list[Candidate], form: Form) -> list[Candidat
     ]
 
 
-def _by_file_name(name: str, notes: list[Candidate], form: Form) -> list[Candidate]:
-    """Return the notes whose file has this name, with or without the extension.
-
-    form: the form in which names are compared.
-    """
-    address = form.address(name)
-    matches = []
-    for note in notes:
-        file_name = posixpath.basename(note.path)
-        if address in (form.address(file_name), form.address(stem(file_name))):
-            matches.append(note)
-    return matches
-
-
 def _by_permalink(name: str, notes: list[Candidate], form: Form) -> list[Candidate]:
     """Return the notes with this permalink. The project may be in front of either, or missing.
 
@@ -732,26 +756,6 @@ def _by_title(name: str, notes: list[Candidate], form: Form) -> list[Candidate]:
         if is_named:
             matches.append(note)
     return matches
-
-
-def _by_folder(notes: Iterable[Candidate], project: str) -> dict[str, list[Candidate]]:
-    """Return the notes of a project by folder.
-
-    The result is empty for memories, because links do not mean their folders.
-    """
-    by_folder: dict[str, list[Candidate]] = {}
-    if project in MEMORY_PROJECTS:
-        return by_folder
-    for note in notes:
-        folder = posixpath.dirname(note.path)
-        by_folder.setdefault(folder, []).append(note)
-    return by_folder
-
-
-def _exactly_named(target: str, notes: Iterable[Candidate], project: str) -> list[Candidate]:
-    """Return the notes outside of a project whose permalink or else title is exactly `target`."""
-    other_notes = [note for note in notes if note.project != project]
-    return _by_permalink(target, other_notes, FORMS[0]) or _by_title(target, other_notes, FORMS[0])
 
 
 def _inside(notes: list[Candidate], project: str) -> list[Candidate]:

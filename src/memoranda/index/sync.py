@@ -429,8 +429,11 @@ class _BatchWriter:
         note, stamp = loaded
         if self._is_up_to_date(change, note, stamp):
             return
-        rows = _rows_if_current(note, stamp, self.ahead.get(change.path))
-        writer.put(self.db, note, stamp, row=row, prepared=rows)
+        # Rows that were computed before are of no use if somebody saved the file since
+        prepared = self.ahead.get(change.path)
+        if prepared is not None and (prepared.etag, prepared.stamp) != (note.etag, stamp):
+            prepared = None
+        writer.put(self.db, note, stamp, row=row, prepared=prepared)
         _count(change, self.result)
 
     def _is_up_to_date(self, change: Difference, note: Note, stamp: Stamp) -> bool:
@@ -462,17 +465,6 @@ def _count(change: Difference, result: Result) -> None:
         result.modified += 1
     else:
         result.moved += 1
-
-
-def _rows_if_current(note: Note, stamp: Stamp, ahead: Prepared | None) -> Prepared | None:
-    """Return rows that were computed before, if they are of the present file. Else None.
-
-    note, stamp: the note as it is now, and the stamp of its file.
-    ahead: the rows; None if none were computed.
-    """
-    if ahead is None or (ahead.etag, ahead.stamp) != (note.etag, stamp):
-        return None
-    return ahead
 
 
 def _row_to_keep(

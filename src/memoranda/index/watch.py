@@ -32,11 +32,6 @@ class Changes:
     lost: bool = False
 
 
-def _is_watched(name: str) -> bool:
-    """Whether folders of this name may hold notes."""
-    return not name.startswith(".") and name not in SKIPPED_FOLDERS
-
-
 class Watch:
     """Watches every folder of the projects. For one thread at a time."""
 
@@ -176,10 +171,15 @@ class Watch:
             # A changed mode may hide the contents of the folder, but its watches stay.
             self.add(project, root, path)
             for parent, names, _ in walk(os.path.join(root, path)):
-                names[:] = [name for name in names if _is_watched(name)]
+                names[:] = [name for name in names if self._is_watched(name)]
                 for name in names:
                     folder = os.path.relpath(os.path.join(parent, name), root)
                     self.add(project, root, folder)
+
+    @staticmethod
+    def _is_watched(name: str) -> bool:
+        """Whether folders of this name may hold notes."""
+        return not name.startswith(".") and name not in SKIPPED_FOLDERS
 
     def close(self) -> None:
         """Release the watch."""

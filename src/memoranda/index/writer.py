@@ -87,8 +87,8 @@ _ROW_OF = {
     "claim": "note",
     "entity": "note",
 }
-# Selects the columns of `_Around`; for `is_known`, the row of the note at the path.
-_AROUND = (
+# Selects the columns of `_StateBefore`; for `is_known`, the row of the note at the path.
+_STATE_BEFORE = (
     "select p.id, 1 + coalesce((select seq from sqlite_sequence where name = 'note'), 0), n.row,"
     " exists (select 1 from note o where o.permalink = :permalink and +o.project = p.id and o.path <> :path)"
     " from project p left join note n on n.project = p.id and n.path = :path where p.name = :project"
@@ -158,13 +158,13 @@ _INDEXED_COLUMNS = {
 }
 
 
-class _Around(NamedTuple):
+class _StateBefore(NamedTuple):
     """The state of the index before a note is written.
 
     project: the id of the note's project.
     next_row: the row that a new note would get.
-    is_known: whether the index has a note at the same path.
-    is_taken: whether another note has the permalink.
+    is_known: whether the index has a note at the same path, which will be replaced.
+    is_taken: whether a note at another path has the permalink.
     """
 
     project: int
@@ -279,61 +279,59 @@ def put(
     """
     path = sqlite_text(note.path)
     wanted_permalink = sqlite_text(note.permalink)
-    around = _around(db, note) or _around_in_new_project(db, note)
-    project = around.project
-    row = row or around.next_row
+    before = _state_before(db, note)
+    if before is None:
+        # The note is the first of its project
+        project_id(db, note.project)
+        before = _state_before(db, note)
+        assert before is not None
+    project = before.project
+    row = row or before.next_row
     # An expired entry at this path is not among the notes, so it is not replaced like one.
     if note.project == KV_PROJECT:
         db.execute(_FORGET_EXPIRED, (path,))
 
     # Take out the note that is replaced.
-    old = _read(db, project, path) if around.is_known else None
+    old = _fields_at(db, project, path) if before.is_known else None
     if old is not None:
         _take_out(db, note.project, old)
 
     # Insert the new one. If it keeps the permalink of the old one, it changes no other note's.
     if old is not None and _keeps_permalink(old, note):
-        rows = _settled(prepared, note, stamp, project, old.permalink, old.base)
+        rows = _rows_for(prepared, note, stamp, project, old.permalink, old.base)
         _insert(db, [(row, rows)])
         return old.permalink
-    rows = _settled(prepared, note, stamp, project, wanted_permalink, base=None)
+    rows = _rows_for(prepared, note, stamp, project, wanted_permalink, base=None)
     _insert(db, [(row, rows)])
 
     # Give out the numbers of derived permalinks again, unless the note is at a new path and no
     # other note has its permalink.
-    if old is None and not around.is_taken:
+    if old is None and not before.is_taken:
         return wanted_permalink
+    permalinks = _Permalinks(db, project, note.project)
     if old is not None:
-        _released(db, project, note.project, old.permalink)
-    _claimed(db, project, note.project, row, wanted_permalink, note.own_permalink)
+        permalinks.renumber_without(old.permalink)
+    permalinks.renumber_beside(row, wanted_permalink, note.own_permalink)
     # The note itself may have got a number.
     (permalink,) = db.execute("select permalink from note where row = ?", (row,)).fetchone()
     return str(permalink)
 
 
-def _around(db: sqlite3.Connection, note: Note) -> _Around | None:
+def _state_before(db: sqlite3.Connection, note: Note) -> _StateBefore | None:
     """Return the state of the index before `note` is written. None if its project is new."""
     place = {
         "project": note.project,
         "path": sqlite_text(note.path),
         "permalink": sqlite_text(note.permalink),
     }
-    row = db.execute(_AROUND, place).fetchone()
+    row = db.execute(_STATE_BEFORE, place).fetchone()
     if row is None:
         return None
     project, next_row, known_row, is_taken = row
-    return _Around(project, next_row, known_row is not None, bool(is_taken))
+    return _StateBefore(project, next_row, known_row is not None, bool(is_taken))
 
 
-def _around_in_new_project(db: sqlite3.Connection, note: Note) -> _Around:
-    """Add the project of a note to the index. Return the state of the index before the note."""
-    project_id(db, note.project)
-    around = _around(db, note)
-    assert around is not None
-    return around
-
-
-def _settled(
+def _rows_for(
     prepared: Prepared | None,
     note: Note,
     stamp: Stamp,
@@ -343,7 +341,7 @@ def _settled(
 ) -> Prepared:
     """Return the rows of a note. They are computed now if `prepared` has not these rows.
 
-    prepared: the rows, if they were computed before.
+    prepared: the rows that were computed before. None if they were not.
     stamp: the size and times of its file.
     project: the id of its project.
     permalink: the permalink to store.
@@ -371,21 +369,21 @@ def put_all(
     # The (project, permalink) of all notes that ever waited.
     used_permalinks: set[tuple[str, str]] = set()
     for note, stamp in notes:
-        around = _around(db, note)
+        before = _state_before(db, note)
         wanted_permalink = (note.project, sqlite_text(note.permalink))
         prepared_rows = prepared.get((note.project, note.path))
         rows = None
         is_free = wanted_permalink not in used_permalinks
         # Only `put` forgets the expired entry at a path of project kv.
-        if around is not None and is_free and note.project != KV_PROJECT:
-            rows = _undisputed(db, note, stamp, around, prepared_rows)
-        if around is None or rows is None:
+        if before is not None and is_free and note.project != KV_PROJECT:
+            rows = _rows_if_undisputed(db, note, stamp, before, prepared_rows)
+        if before is None or rows is None:
             # `put` must see all notes before this one.
             _insert(db, waiting_notes)
             waiting_notes = []
             note.permalink = put(db, note, stamp, prepared=prepared_rows)
             continue
-        waiting_notes.append((around.next_row + len(waiting_notes), rows))
+        waiting_notes.append((before.next_row + len(waiting_notes), rows))
         # A note that keeps a numbered permalink uses this, too.
         used_permalinks |= {wanted_permalink, (note.project, note.permalink)}
         if len(waiting_notes) == MOST_ROWS:
@@ -394,11 +392,11 @@ def put_all(
     _insert(db, waiting_notes)
 
 
-def _undisputed(
+def _rows_if_undisputed(
     db: sqlite3.Connection,
     note: Note,
     stamp: Stamp,
-    around: _Around,
+    before: _StateBefore,
     prepared: Prepared | None,
 ) -> Prepared | None:
     """Return the rows of a note whose permalink changes no other note's permalink.
@@ -407,21 +405,21 @@ def _undisputed(
     may need a number.
 
     stamp: the size and times of its file.
-    around: the state of the index before the note is written.
-    prepared: the rows of the note, if they were computed before.
+    before: the state of the index before the note is written.
+    prepared: the rows of the note that were computed before. None if they were not.
     """
     permalink = sqlite_text(note.permalink)
     base = None
-    if around.is_known:
-        old = _read(db, around.project, sqlite_text(note.path))
+    if before.is_known:
+        old = _fields_at(db, before.project, sqlite_text(note.path))
         if old is None or not _keeps_permalink(old, note):
             return None
         _take_out(db, note.project, old)
         permalink = old.permalink
         base = old.base
-    elif around.is_taken:
+    elif before.is_taken:
         return None
-    rows = _settled(prepared, note, stamp, around.project, permalink, base)
+    rows = _rows_for(prepared, note, stamp, before.project, permalink, base)
     note.permalink = permalink
     return rows
 
@@ -479,9 +477,10 @@ class Loading:
         assert self._writing is not None
         self._writing.result()
         shared = self._shared_permalinks()
+        permalinks = _Permalinks(self._db, self.project, self._name)
         for row, permalink, own_permalink in self._permalinks:
             if permalink in shared:
-                _claimed(self._db, self.project, self._name, row, permalink, own_permalink)
+                permalinks.renumber_beside(row, permalink, own_permalink)
 
     def _shared_permalinks(self) -> set[str]:
         """Return the permalinks of the new notes that several notes of the project have."""
@@ -520,12 +519,12 @@ def holds_any(db: sqlite3.Connection, project: str, paths: Sequence[str]) -> boo
 def remove(db: sqlite3.Connection, project: str, path: str) -> bool:
     """Take the note or expired entry at a path out of the index. False if nothing is there."""
     number = project_ids(db).get(project.casefold(), 0)
-    old = _read(db, number, path)
+    old = _fields_at(db, number, path)
     if old is None:
         # An expired entry is not among the notes any more.
         return project == KV_PROJECT and db.execute(_FORGET_EXPIRED, (path,)).rowcount > 0
     _take_out(db, project, old)
-    _released(db, number, project, old.permalink)
+    _Permalinks(db, number, project).renumber_without(old.permalink)
     return True
 
 
@@ -543,7 +542,7 @@ def forget_project(db: sqlite3.Connection, project: str) -> None:
     number = project_ids(db).get(project.casefold(), 0)
     paths = db.execute("select path from note where project = ?", (number,)).fetchall()
     for (path,) in paths:
-        old = _read(db, number, path)
+        old = _fields_at(db, number, path)
         if old:
             _take_out(db, project, old)
     db.execute("delete from project where id = ?", (number,))
@@ -564,6 +563,7 @@ def prepare(
 ) -> Prepared:
     """Compute the index rows of a note. The database is not needed.
 
+    stamp: the size and times of its file.
     project: the id of its project.
     permalink: the permalink to store. None means the note's own.
     base: the permalink without its number, if it has one. Else None.
@@ -571,46 +571,34 @@ def prepare(
     Raises NotIndexable.
     """
     with at_note(note.path, stamp), ExitStack() as memory:
+        # The words of a long text are computed once and used for several rows (`remembered`)
         if len(note.text) >= LONG_TEXT:
             memory.enter_context(remembering())
-        return _prepared(note, stamp, project, permalink, base)
-
-
-def _prepared(
-    note: Note, stamp: Stamp, project: int, permalink: str | None, base: str | None
-) -> Prepared:
-    """Compute the index rows of a note (see `prepare`).
-
-    stamp: the size and times of its file.
-    project: the id of its project.
-    permalink: the permalink to store. None means the note's own.
-    base: the permalink without its number, if it has one. Else None.
-    """
-    note = _storable(note)
-    body = note.text[note.body_at :]
-    text = searched(body)
-    extra = Inline() if note.project in _WITHOUT_INLINE else inline(text)
-    # Only a long text is also indexed in passages.
-    places = passages(text[:PLACED]) if len(text) >= LONG_TEXT else []
-    facet = facet_text(note, project, extra)
-    indexed = _indexed(note, text, extra, permalink, base)._replace(
-        facet=with_writer(facet, note.provenance), passages=len(places)
-    )
-    return Prepared(
-        path=note.path,
-        permalink=note.permalink,
-        own=note.own_permalink,
-        etag=note.etag,
-        stamp=stamp,
-        tables=_rows_by_table(note, stamp, project, indexed, extra, body),
-        passages=[
-            Passage(place.start, place.end, fts_text(body[place.start : place.end]))
-            for place in places
-        ],
-        place=Counted(project, note.scope, note.phase or "", note.category or ""),
-        # Without the words for its writer, which another process does not know (`sign`).
-        facet=facet,
-    )
+        note = _storable(note)
+        body = note.text[note.body_at :]
+        text = searched(body)
+        extra = Inline() if note.project in _WITHOUT_INLINE else inline(text)
+        # Only a long text is also indexed in passages
+        places = passages(text[:PLACED]) if len(text) >= LONG_TEXT else []
+        facet = facet_text(note, project, extra)
+        fields = _indexed_fields(note, text, extra, permalink, base)._replace(
+            facet=with_writer(facet, note.provenance), passages=len(places)
+        )
+        return Prepared(
+            path=note.path,
+            permalink=note.permalink,
+            own=note.own_permalink,
+            etag=note.etag,
+            stamp=stamp,
+            tables=_rows_by_table(note, stamp, project, fields, extra, body),
+            passages=[
+                Passage(place.start, place.end, fts_text(body[place.start : place.end]))
+                for place in places
+            ],
+            place=Counted(project, note.scope, note.phase or "", note.category or ""),
+            # Without the words for its writer, which another process does not know (`sign`)
+            facet=facet,
+        )
 
 
 def _storable(note: Note) -> Note:
@@ -652,7 +640,7 @@ def _rows_by_table(
     }
 
 
-def _indexed(
+def _indexed_fields(
     note: Note, text: str, extra: Inline, permalink: str | None = None, base: str | None = None
 ) -> Indexed:
     """Return the index fields of a note, without its facets and passages.
@@ -677,6 +665,17 @@ def _indexed(
         text=text,
         header=_header_json(note.header),
     )
+
+
+def _header_json(header: Mapping[str, Any]) -> str | None:
+    """Return the header as JSON, which is read ten times as fast as YAML.
+
+    None if it is empty or nested too deeply.
+    """
+    try:
+        return _json(header)
+    except RecursionError:
+        return None
 
 
 def _all_tags(note: Note, extra: Inline) -> list[str]:
@@ -771,6 +770,32 @@ def _text_row(note: Note, known: Indexed, extra: Inline) -> Row:
     }
 
 
+def _links(note: Note) -> list[Row]:
+    """Return the rows of table `link`: the relations, then the header's links not among them."""
+    linked_names = {relation.target for relation in note.relations if relation.type == "links_to"}
+    further = [Relation("links_to", link) for link in note.links if link not in linked_names]
+    in_graph = note.project == GRAPH_PROJECT
+    rows = []
+    for position, relation in enumerate([*note.relations, *further]):
+        # In a graph a relation names an entity, so `../x` is not a path.
+        is_name = relation.is_item and in_graph
+        fold = key(relation.target) if is_name else link_key(relation.target, note.path)
+        rows.append(
+            {
+                "position": position,
+                "type": relation.type,
+                "target": relation.target,
+                "project": relation.project,
+                "context": relation.context,
+                "line": relation.line,
+                "fold": fold,
+                "item": relation.is_item,
+                "rest": relation.rest,
+            }
+        )
+    return rows
+
+
 def _merged_ids(note: Note) -> Iterable[str]:
     """Return the ids of the notes that were merged into this one: `merged: a, b` → `a`, `b`."""
     merged = note.header.get("merged")
@@ -813,34 +838,11 @@ def _folders(path: str) -> list[str]:
     return ["/".join(parts[:depth]) for depth in range(len(parts) + 1)]
 
 
-def _links(note: Note) -> list[Row]:
-    """Return the rows of table `link`: the relations, then the header's links not among them."""
-    linked_names = {relation.target for relation in note.relations if relation.type == "links_to"}
-    further = [Relation("links_to", link) for link in note.links if link not in linked_names]
-    in_graph = note.project == GRAPH_PROJECT
-    rows = []
-    for position, relation in enumerate([*note.relations, *further]):
-        # In a graph a relation names an entity, so `../x` is not a path.
-        is_name = relation.is_item and in_graph
-        fold = key(relation.target) if is_name else link_key(relation.target, note.path)
-        rows.append(
-            {
-                "position": position,
-                "type": relation.type,
-                "target": relation.target,
-                "project": relation.project,
-                "context": relation.context,
-                "line": relation.line,
-                "fold": fold,
-                "item": relation.is_item,
-                "rest": relation.rest,
-            }
-        )
-    return rows
+def _fields_at(db: sqlite3.Connection, project: int, path: str) -> Indexed | None:
+    """Return the indexed fields of the note at a path, from which its words were computed.
 
-
-def _read(db: sqlite3.Connection, project: int, path: str) -> Indexed | None:
-    """Return the indexed fields of the note at a path. None if the index has no note there."""
+    Their `text` is therefore only the part that is searched. None if the index has no note there.
+    """
     old = indexed(db, project, path)
     if old is None:
         return None
@@ -956,7 +958,7 @@ def place(db: sqlite3.Connection, row: int) -> bool:
     if note is None:
         return False
     project, name, path = note
-    old = _read(db, project, path)
+    old = _fields_at(db, project, path)
     assert old is not None
     insert(db, _STEMS, [{"rowid": row, **_words(name, old)[_STEMS]}])
     placing.record_stems(db, row, are_there=True)
@@ -970,7 +972,7 @@ def withdraw(db: sqlite3.Connection, project: str, path: str) -> bool:
 
     project: the name of the note's project.
     """
-    old = _read(db, project_ids(db).get(project.casefold(), 0), path)
+    old = _fields_at(db, project_ids(db).get(project.casefold(), 0), path)
     if old is None or not has_parts(old.passages):
         return False
     if placing.withdraw(db, old.row, old.text, old.passages):
@@ -1079,19 +1081,13 @@ def _keys(project: str, old: Indexed) -> set[str]:
 def _keys_of(
     project: str, path: str, permalink: str, title: str, aliases: str | None, text: str
 ) -> set[str]:
+    """Return the keys of a note with these fields of `Indexed`.
+
+    It is asked for with these fields alone, so that a note and its foreseen state, which differ in
+    other fields, give one remembered result.
+    """
     names = (title, *_texts_of(aliases))
     return keys_of(project, path, permalink, names, first_line_of(project, text))
-
-
-def _header_json(header: Mapping[str, Any]) -> str | None:
-    """Return the header as JSON, which is read ten times as fast as YAML.
-
-    None if it is empty or nested too deeply.
-    """
-    try:
-        return _json(header)
-    except RecursionError:
-        return None
 
 
 def _texts_of(values: str | None) -> list[str]:
@@ -1109,73 +1105,6 @@ def _json(value: Any) -> str | None:
     return None
 
 
-def _claimed(
-    db: sqlite3.Connection, project: int, name: str, row: int, permalink: str, own_permalink: bool
-) -> None:
-    """Renumber the notes that would have the same permalink as note `row`.
-
-    If several notes have one derived permalink (contract 000b, 4.1), the first path in code-point
-    order keeps it. The others get `plan-1`, `plan-2` and so on. A number is skipped if the result
-    is the path or frontmatter permalink of another note. The outcome does not depend on the order
-    in which notes are indexed. A permalink written in the frontmatter is never changed.
-
-    name: the name of `project`.
-    permalink: the permalink that the note would have without other notes.
-    own_permalink: whether it is written in the frontmatter.
-    """
-    other_notes = db.execute(
-        "select own, base from note where permalink = ? and project = ? and row <> ?",
-        (permalink, project, row),
-    ).fetchall()
-    bases = {base or permalink for is_own, base in other_notes if not is_own}
-    if other_notes and not own_permalink:
-        bases.add(permalink)
-    for base in sorted(bases):
-        _renumber(db, project, name, base)
-
-
-def _released(db: sqlite3.Connection, project: int, name: str, permalink: str) -> None:
-    """Renumber notes after the note with `permalink` is gone. Later numbers may move up.
-
-    Without `plan-1`, `plan-2` becomes `plan-1`. Without `plan`, `plan-1` becomes `plan`.
-    """
-    numbered = _NUMBERED.fullmatch(permalink)
-    bases = [permalink]
-    if numbered:
-        bases.append(numbered[1])
-    for base in bases:
-        if db.execute(
-            "select 1 from note where base = ? and project = ? limit 1", (base, project)
-        ).fetchone():
-            _renumber(db, project, name, base)
-
-
-def _renumber(db: sqlite3.Connection, project: int, name: str, base: str) -> None:
-    """Number the notes whose paths give the same permalink: `plan`, `plan-1`, `plan-2`.
-
-    name: the name of `project`.
-    base: the permalink without a number.
-    """
-    # The next number to try, by scope. The number 0 gives the permalink without a number.
-    next_numbers: dict[str, int] = {}
-    for note in _notes_of_base(db, project, base):
-        # A note gives way only to notes for all agents and to notes of the same scope. Else its
-        # number would show that an agent has a note which others must not see.
-        number = max(next_numbers.get(note.scope, 0), next_numbers.get(GLOBAL, 0))
-        while _is_taken(db, project, base, number, note.scope):
-            number += 1
-        next_numbers[note.scope] = number + 1
-
-        # Usually the note has this permalink already.
-        permalink = _numbered(base, number)
-        if permalink != note.permalink:
-            _change_link_keys(db, project, name, note, permalink)
-            db.execute(
-                "update note set permalink = ?, base = ? where row = ?",
-                (permalink, base if number else None, note.row),
-            )
-
-
 class _NoteOfBase(NamedTuple):
     """A note whose path gives the same permalink as the paths of other notes.
 
@@ -1188,58 +1117,125 @@ class _NoteOfBase(NamedTuple):
     scope: str
 
 
-def _notes_of_base(db: sqlite3.Connection, project: int, base: str) -> list[_NoteOfBase]:
-    """Return the notes whose paths give a permalink, with those that have a number already.
+class _Permalinks:
+    """Numbers the permalinks of a project that several notes would share.
 
-    Notes for all agents come first, then all others, each in the order of their paths.
+    If several notes have one derived permalink (contract 000b, 4.1), the first path in code-point
+    order keeps it. The others get `plan-1`, `plan-2` and so on. A number is skipped if the result
+    is the path or frontmatter permalink of another note. The outcome does not depend on the order
+    in which notes are indexed. A permalink written in the frontmatter is never changed.
 
-    base: the permalink without a number.
+    project: the id of the project.
+    name: its name.
     """
-    rows = db.execute(
-        # `+`: else SQLite walks all notes of the project in the order of their paths
-        "select row, path, permalink, scope from note where permalink = :base"
-        " and +project = :project and own = 0 and base is null"
-        " union select row, path, permalink, scope from note where base = :base"
-        " and +project = :project"
-        " order by path",
-        {"base": base, "project": project},
-    )
-    return sorted(map(_NoteOfBase._make, rows), key=lambda note: note.scope != GLOBAL)
 
+    def __init__(self, db: sqlite3.Connection, project: int, name: str):
+        self._db = db
+        self._project = project
+        self._name = name
 
-def _is_taken(db: sqlite3.Connection, project: int, base: str, number: int, scope: str) -> bool:
-    """Whether another note has the permalink with this number from its frontmatter or its path.
+    def renumber_beside(self, row: int, permalink: str, own_permalink: bool) -> None:
+        """Number a new note, and the notes that would have the same permalink.
 
-    scope: the scope of the note to number. Only notes of this scope, or for all agents, count.
-    """
-    # The paths of all notes that are numbered here give the permalink without a number.
-    counts_paths = number > 0
-    note = db.execute(
-        "select 1 from note where permalink = ? and project = ? and base is null"
-        f" and (own = 1 or ?) and scope in ('{GLOBAL}', ?) limit 1",
-        (_numbered(base, number), project, counts_paths, scope),
-    ).fetchone()
-    return note is not None
+        row: the row of the new note.
+        permalink: the permalink that it would have without other notes.
+        own_permalink: whether it is written in the frontmatter.
+        """
+        other_notes = self._db.execute(
+            "select own, base from note where permalink = ? and project = ? and row <> ?",
+            (permalink, self._project, row),
+        ).fetchall()
+        bases = {base or permalink for is_own, base in other_notes if not is_own}
+        if other_notes and not own_permalink:
+            bases.add(permalink)
+        for base in sorted(bases):
+            self._renumber(base)
+
+    def renumber_without(self, permalink: str) -> None:
+        """Renumber notes after the note with `permalink` is gone. Later numbers may move up.
+
+        Without `plan-1`, `plan-2` becomes `plan-1`. Without `plan`, `plan-1` becomes `plan`.
+        """
+        numbered = _NUMBERED.fullmatch(permalink)
+        bases = [permalink]
+        if numbered:
+            bases.append(numbered[1])
+        sql = "select 1 from note where base = ? and project = ? limit 1"
+        for base in bases:
+            if self._db.execute(sql, (base, self._project)).fetchone():
+                self._renumber(base)
+
+    def _renumber(self, base: str) -> None:
+        """Number the notes whose paths give the same permalink: `plan`, `plan-1`, `plan-2`.
+
+        base: the permalink without a number.
+        """
+        # The next number to try, by scope. The number 0 gives the permalink without a number.
+        next_numbers: dict[str, int] = {}
+        for note in self._notes_of_base(base):
+            # A note gives way only to notes for all agents and to notes of the same scope. Else its
+            # number would show that an agent has a note which others must not see.
+            number = max(next_numbers.get(note.scope, 0), next_numbers.get(GLOBAL, 0))
+            while self._is_taken(base, number, note.scope):
+                number += 1
+            next_numbers[note.scope] = number + 1
+
+            # Usually the note has this permalink already.
+            permalink = _numbered(base, number)
+            if permalink != note.permalink:
+                self._change_link_keys(note, permalink)
+                self._db.execute(
+                    "update note set permalink = ?, base = ? where row = ?",
+                    (permalink, base if number else None, note.row),
+                )
+
+    def _notes_of_base(self, base: str) -> list[_NoteOfBase]:
+        """Return the notes whose paths give a permalink, with those that have a number already.
+
+        Notes for all agents come first, then all others, each in the order of their paths.
+
+        base: the permalink without a number.
+        """
+        rows = self._db.execute(
+            # `+`: else SQLite walks all notes of the project in the order of their paths
+            "select row, path, permalink, scope from note where permalink = :base"
+            " and +project = :project and own = 0 and base is null"
+            " union select row, path, permalink, scope from note where base = :base"
+            " and +project = :project"
+            " order by path",
+            {"base": base, "project": self._project},
+        )
+        return sorted(map(_NoteOfBase._make, rows), key=lambda note: note.scope != GLOBAL)
+
+    def _is_taken(self, base: str, number: int, scope: str) -> bool:
+        """Whether another note has the permalink with this number from its frontmatter or its path.
+
+        scope: the scope of the note to number. Only notes of this scope, or for all agents, count.
+        """
+        # The paths of all notes that are numbered here give the permalink without a number.
+        counts_paths = number > 0
+        note = self._db.execute(
+            "select 1 from note where permalink = ? and project = ? and base is null"
+            f" and (own = 1 or ?) and scope in ('{GLOBAL}', ?) limit 1",
+            (_numbered(base, number), self._project, counts_paths, scope),
+        ).fetchone()
+        return note is not None
+
+    def _change_link_keys(self, note: _NoteOfBase, permalink: str) -> None:
+        """Replace the keys that links find a note by, because its permalink changes.
+
+        permalink: the new permalink of the note.
+        """
+        old = _fields_at(self._db, self._project, note.path)
+        assert old is not None
+        self._db.executemany(
+            "delete from note_fold where fold = ? and note = ?",
+            [(fold, note.row) for fold in _keys(self._name, old)],
+        )
+        folds = _keys(self._name, old._replace(permalink=permalink))
+        insert(self._db, "note_fold", [{"fold": fold, "note": note.row} for fold in folds])
 
 
 def _numbered(base: str, number: int) -> str:
     """Return a permalink with its number: `plan-2`. The number 0 is not written: `plan`."""
     return f"{base}-{number}" if number else base
-
-
-def _change_link_keys(
-    db: sqlite3.Connection, project: int, name: str, note: _NoteOfBase, permalink: str
-) -> None:
-    """Replace the keys that links find a note by, because its permalink changes.
-
-    name: the name of `project`.
-    permalink: the new permalink of the note.
-    """
-    old = _read(db, project, note.path)
-    assert old is not None
-    db.executemany(
-        "delete from note_fold where fold = ? and note = ?",
-        [(fold, note.row) for fold in _keys(name, old)],
-    )
-    folds = _keys(name, old._replace(permalink=permalink))
-    insert(db, "note_fold", [{"fold": fold, "note": note.row} for fold in folds])

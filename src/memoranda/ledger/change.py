@@ -254,8 +254,8 @@ def undone_numbers(undoes: int | None, details: Any) -> list[int]:
 
     If the undo took back a whole run of a job, only the number of the run is returned.
 
-    undoes, details: the fields of the undo's `Change` with these names. The details may come from a
-        damaged row.
+    undoes, details: the fields of the undo's `Change` with these names. `undoes` is None if
+        the change is not an undo. The details may come from a damaged row.
     """
     if undoes is None:
         return []
@@ -278,11 +278,10 @@ class Standing:
         self._runs_taken_back: set[int] = set()
 
     def counts(self, change: Change) -> bool:
-        """Whether a change still counts, and was not taken back. Asking also records what it takes
-        back.
+        """Whether a change counts. An undo never does, nor a change that an undo took back.
 
-        So it must be asked of all changes in order, the newest first: an undo is newer than the
-            changes that it takes back.
+        Ask for all changes in order, the newest first. An undo comes before the changes that it
+        takes back, and they are recorded when it is asked for.
         """
         if change.number in self._taken_back:
             return False

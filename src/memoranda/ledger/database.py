@@ -225,7 +225,7 @@ class LedgerDatabase:
             raise self.refusal(error) from None
 
     def row(self, sql: str, values: Sequence[Any] | Mapping[str, Any] = ()) -> sqlite3.Row | None:
-        """Return the first row of a query. Raises StorageError."""
+        """Return the first row of a query, None if it has no rows. Raises StorageError."""
         return next(iter(self.rows(sql, values)), None)
 
     @contextmanager

@@ -79,7 +79,8 @@ _STRANGE = (
     f"select number from change where typeof(verb) = 'text' and (verb not in ({_VERBS}) "
     f"or (verb = 'undo') <> (undoes is not null) and verb <> '{ERASE}')"
 )
-# The numbers go on without a gap but in the series of another machine
+# Numbers between two changes that no change has. The numbers between the last change of a note and
+# FIRST_OF_MACHINE, where the changes of one machine's own files begin, are not missing.
 _GAPS = (
     "select before + 1 as first, number - 1 as last from "
     "(select number, lag(number) over (order by number) as before from change) "
@@ -160,74 +161,6 @@ def examine(history: History, *, has_all_texts: bool = True) -> list[Damage]:
     return damages
 
 
-def mend(history: History, damage: Damage) -> None:
-    """Remove one damage: forget the data that cannot be read, so that the rest can be used.
-
-    The home's lock must be held. Raises StorageError.
-
-    history: the history in this ledger.
-    """
-    match damage.kind:
-        case DamageKind.PAGES:
-            history.database.begin_again()
-            history.database.refresh()
-        case DamageKind.TEXT:
-            history.forget_text(damage.key)
-            _forbid_undo(history, damage.key)
-        case DamageKind.MISSING_TEXT:
-            _forbid_undo(history, damage.key)
-        case DamageKind.VERB:
-            with history.database.transaction() as connection:
-                connection.execute(
-                    "update change set verb = iif(undoes is null, 'edit', 'undo') where number = ?",
-                    (int(damage.key),),
-                )
-        case DamageKind.GAP:
-            # What is gone cannot be made up
-            return
-        case DamageKind.EMPTY | DamageKind.LOST:
-            with history.database.transaction() as connection:
-                for table, column in (("step", "change"), ("change", "number")):
-                    sql = f"delete from {table} where {column} = ?"
-                    connection.execute(sql, (int(damage.key),))
-        case _:
-            _forget_unreadable_fields(history, int(damage.key))
-
-
-def _forbid_undo(history: History, digest: str) -> None:
-    """Record that a replaced text is not kept.
-
-    Its change stays in the history, but it can no longer be undone.
-
-    digest: the SHA-256 of the text.
-    """
-    with history.database.transaction() as connection:
-        connection.execute("update step set kept = 0 where old = ?", (digest,))
-
-
-def _forget_unreadable_fields(history: History, number: int) -> None:
-    """Remove those parts of a change that are not a JSON object, and steps without a change.
-
-    number: the number of the change.
-    """
-    with history.database.transaction() as connection:
-        connection.execute(
-            "update change set details = null where number = ? "
-            f"and not {_IS_OBJECT.format('details')}",
-            (number,),
-        )
-        for table, column in (("change", "number"), ("step", "change")):
-            connection.execute(
-                f"update {table} set made_by = null where {column} = ? "
-                f"and not {_IS_OBJECT.format('made_by')}",
-                (number,),
-            )
-        connection.execute(
-            "delete from step where change = ? and change not in (select number from change)",
-            (number,),
-        )
-
-
 def _torn_pages(history: History) -> list[Damage]:
     """Return one PAGES damage if SQLite complains about the file, else nothing."""
     complaint_lines = complaints(history.database.rows(CHECK))
@@ -290,17 +223,6 @@ def _numbers(history: History, sql: str) -> set[int]:
     return {row["number"] for row in history.database.rows(sql)}
 
 
-def _gaps(history: History) -> Iterator[Damage]:
-    """Yield the numbers that no change has, although older and newer changes are there."""
-    for row in history.database.rows(_GAPS):
-        is_single = row["first"] == row["last"]
-        changes = f"change #{row['first']} is"
-        if not is_single:
-            changes = f"changes #{row['first']} to #{row['last']} are"
-        text = f"{changes} not in the history: lost, removed by a repair, or not made in a crash"
-        yield Damage(DamageKind.GAP, str(row["first"]), text)
-
-
 def _damaged_texts(history: History) -> Iterator[Damage]:
     """Yield the kept texts whose bytes do not have their SHA-256."""
     for digest in history.texts():
@@ -327,6 +249,17 @@ def _missing_texts(history: History) -> Iterator[Damage]:
             yield Damage(DamageKind.MISSING_TEXT, digest, text)
 
 
+def _gaps(history: History) -> Iterator[Damage]:
+    """Yield the numbers that no change has, although older and newer changes are there."""
+    for row in history.database.rows(_GAPS):
+        is_single = row["first"] == row["last"]
+        changes = f"change #{row['first']} is"
+        if not is_single:
+            changes = f"changes #{row['first']} to #{row['last']} are"
+        text = f"{changes} not in the history: lost, removed by a repair, or not made in a crash"
+        yield Damage(DamageKind.GAP, str(row["first"]), text)
+
+
 def _places_of(history: History, digest: str) -> str:
     """Say which files had a text: `main/note.md before change #7 and 2 more`.
 
@@ -340,3 +273,71 @@ def _places_of(history: History, digest: str) -> str:
     if len(places) > _MAX_NAMED:
         return f"{named_places} and {len(places) - _MAX_NAMED} more"
     return named_places
+
+
+def mend(history: History, damage: Damage) -> None:
+    """Remove one damage: forget the data that cannot be read, so that the rest can be used.
+
+    The home's lock must be held. Raises StorageError.
+
+    history: the history in this ledger.
+    """
+    match damage.kind:
+        case DamageKind.PAGES:
+            history.database.begin_again()
+            history.database.refresh()
+        case DamageKind.TEXT:
+            history.forget_text(damage.key)
+            _forbid_undo(history, damage.key)
+        case DamageKind.MISSING_TEXT:
+            _forbid_undo(history, damage.key)
+        case DamageKind.VERB:
+            with history.database.transaction() as connection:
+                connection.execute(
+                    "update change set verb = iif(undoes is null, 'edit', 'undo') where number = ?",
+                    (int(damage.key),),
+                )
+        case DamageKind.GAP:
+            # What is gone cannot be made up
+            return
+        case DamageKind.EMPTY | DamageKind.LOST:
+            with history.database.transaction() as connection:
+                for table, column in (("step", "change"), ("change", "number")):
+                    sql = f"delete from {table} where {column} = ?"
+                    connection.execute(sql, (int(damage.key),))
+        case DamageKind.CHANGE:
+            _forget_unreadable_fields(history, int(damage.key))
+
+
+def _forbid_undo(history: History, digest: str) -> None:
+    """Record that a replaced text is not kept.
+
+    Its change stays in the history, but it can no longer be undone.
+
+    digest: the SHA-256 of the text.
+    """
+    with history.database.transaction() as connection:
+        connection.execute("update step set kept = 0 where old = ?", (digest,))
+
+
+def _forget_unreadable_fields(history: History, number: int) -> None:
+    """Remove those parts of a change that are not a JSON object, and steps without a change.
+
+    number: the number of the change.
+    """
+    with history.database.transaction() as connection:
+        connection.execute(
+            "update change set details = null where number = ? "
+            f"and not {_IS_OBJECT.format('details')}",
+            (number,),
+        )
+        for table, column in (("change", "number"), ("step", "change")):
+            connection.execute(
+                f"update {table} set made_by = null where {column} = ? "
+                f"and not {_IS_OBJECT.format('made_by')}",
+                (number,),
+            )
+        connection.execute(
+            "delete from step where change = ? and change not in (select number from change)",
+            (number,),
+        )

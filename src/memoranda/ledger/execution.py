@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 from memoranda.errors import Conflict, Exists, MemorandaError, NotFound
 from memoranda.ledger.change import Touched
 from memoranda.ledger.file_exchange import Entry, exchange, put_new
+from memoranda.ledger.file_sync import PARALLEL_SYNCS
 from memoranda.ledger.folder_move import clear_moved, move
 from memoranda.sources.base import File, Stamp
 from memoranda.sources.files import read_file, stamp_of, stat_in, write_file
@@ -28,9 +29,6 @@ from memoranda.sources.step import NEW_MODE, Step, StepKind
 if TYPE_CHECKING:
     from concurrent.futures import Executor
 
-PARALLEL_WRITES = 16
-"""How many threads sync files, from this number of files on: a disk joins waits that come together.
-"""
 OPEN_FOLDERS = 200
 """Folders that a change keeps open at a time: a process may open only some hundred files."""
 # How often a file that somebody else keeps saving is put back.
@@ -69,8 +67,12 @@ class _Reversal(Enum):
 class Execution:
     """Carries out steps and remembers how to take them back.
 
-    The caller calls `run` for each step. Then it calls `finish`, which makes the steps final, or
-    `rollback`, which takes them back.
+    Before the change is recorded, the caller calls `check` and `write_temps`. Afterwards it calls
+    `run` for each step, and then `finish`, which makes the steps final, or `rollback`, which takes
+    them back.
+
+    An editor may save a file at any moment in between. Its text is never lost: before `finish`, it
+    goes back to its place, and the change fails with a Conflict.
 
     holds_truth: whether the files are the only truth. Then a file that differs from the step's
         `old` is a Conflict and stays. False for copies of a server's notes, which are replaced.
@@ -86,40 +88,6 @@ class Execution:
         self._steps_with_temp: list[Step] = []
         # Steps whose temporary file the disk would not remove
         self._refused: list[Step] = []
-
-    def _folder(self, step: Step, path: str) -> Folder:
-        """Return the open folder at `path` in the project of the step.
-
-        A folder that is not open yet is checked and opened. At most `OPEN_FOLDERS` stay open.
-        """
-        key = (step.root, path)
-        folder = self._folders.pop(key, None)
-        if folder is None:
-            if len(self._folders) >= OPEN_FOLDERS:
-                self._folders.pop(next(iter(self._folders))).close()
-            folder = open_folder(step.root, path, step.project)
-        self._folders[key] = folder
-        return folder
-
-    def _at(self, step: Step, path: str | None = None) -> tuple[Folder, str]:
-        """Return the open parent folder of a path, and the last name of the path.
-
-        path: in the step's project. None for the step's own path.
-        """
-        if path is None:
-            path = step.path
-        parent, _, name = path.rpartition("/")
-        return self._folder(step, parent), name
-
-    def _temp(self, step: Step) -> Entry:
-        """Return the folder and name of the step's temporary file, which may not exist."""
-        return Entry(self._folder(step, step.temp_folder).fd, step.temp)
-
-    @contextmanager
-    def opened(self, step: Step) -> Iterator[tuple[int, str]]:
-        """Open the folder of the step's file. Yields its descriptor, and the file's name in it."""
-        folder, name = self._at(step)
-        yield folder.fd, name
 
     # --- before the change is recorded
 
@@ -157,7 +125,7 @@ class Execution:
                 # Its folder is still to be made
                 return
             raise Conflict(step.path, "none", step.old.etag[:8]) from None
-        if step.old is not None and _is_just_emptied(step.old):
+        if step.old is not None and self._is_just_emptied(step.old):
             time.sleep(_SAVE_SECONDS)
         status = stat_in(name, folder.fd)
         if step.old is None:
@@ -165,19 +133,20 @@ class Execution:
                 raise Exists(step.path)
             return
         if status is None or not step.old.stamp.is_same_file(stamp_of(status)):
-            raise self._conflict(step, folder, name)
+            raise self._conflict(step)
         # Only the change time differs. A rename or new rights set it, but so does a program that
         # changes the text and sets the old time: so the text is compared.
         has_new_change_time = stamp_of(status) != step.old.stamp
         if has_new_change_time and read_file(name, folder.fd).etag != step.old.etag:
-            raise self._conflict(step, folder, name)
+            raise self._conflict(step)
 
-    def _conflict(self, step: Step, folder: Folder, name: str) -> Conflict:
-        """Return the error that a file has changed since it was read.
+    def _conflict(self, step: Step) -> Conflict:
+        """Return the error that the file of a step has changed since it was read.
 
         It names the text that was read and the present one, each by the first 8 digits of its
         SHA-256.
         """
+        folder, name = self._at(step)
         status = stat_in(name, folder.fd)
         present_text = "none"
         if status is not None and stat.S_ISREG(status.st_mode):
@@ -186,6 +155,11 @@ class Execution:
         if step.old is not None:
             text_as_read = step.old.etag[:8]
         return Conflict(step.path, present_text, text_as_read)
+
+    @staticmethod
+    def _is_just_emptied(file: File) -> bool:
+        """Whether a file may be in the middle of a save: some editors empty it before they write."""
+        return not file.data and time.time_ns() - file.stamp.mtime_ns < _EMPTIED_NS
 
     def write_temps(self, puts: Sequence[Step]) -> None:
         """Write the new bytes of `put` steps as temporary files."""
@@ -222,11 +196,11 @@ class Execution:
         # A part has so few files that their folders can be open at the same time
         for first in range(0, len(puts), OPEN_FOLDERS):
             temps = [self._temp(step) for step in puts[first : first + OPEN_FOLDERS]]
-            if threads is None or len(temps) < PARALLEL_WRITES:
+            if threads is None or len(temps) < PARALLEL_SYNCS:
                 _sync_files(temps)
                 continue
-            # Deal the files out: each thread gets every sixteenth
-            shares = [temps[number::PARALLEL_WRITES] for number in range(PARALLEL_WRITES)]
+            # Deal the files out: the first thread gets the files 0, 16, 32 …
+            shares = [temps[number::PARALLEL_SYNCS] for number in range(PARALLEL_SYNCS)]
             # Reading the results waits for the threads, and raises their errors
             for _ in threads.map(_sync_files, shares):
                 continue
@@ -248,10 +222,10 @@ class Execution:
         place = Entry(folder.fd, name)
         match step.do:
             case StepKind.PUT:
-                self._put(step, place, folder)
+                self._put(step, place)
                 self._update_stamp(step, place)
             case StepKind.REMOVE:
-                self._remove(step, place, folder)
+                self._remove(step, place)
             case StepKind.MOVE:
                 self._move(step, place)
             case StepKind.MKDIR:
@@ -267,53 +241,58 @@ class Execution:
             case _:
                 self._unlink(step, place)
 
-    def _remove_folder(self, step: Step, place: Entry) -> None:
-        """Remove an empty folder. Raises Conflict if somebody put something in it since the plan."""
-        try:
-            os.rmdir(place.name, dir_fd=place.folder)
-        except OSError as error:
-            if error.errno not in _NOT_EMPTY:
-                raise
-            raise Conflict(step.path, "a new entry", "an empty folder") from None
-        self._reversals.append((_Reversal.MAKE_FOLDER, step))
-        self._close_below(step.root, step.path)
+    def _put(self, step: Step, place: Entry) -> None:
+        """Put the new file of a step, which has the temporary name so far, at `place`.
 
-    def _put(self, step: Step, place: Entry, folder: Folder) -> None:
-        """Put the new file in place of the old one, or at a free place."""
+        Raises Conflict if the file at `place` is not the one that was read, and Exists if a file is
+        at a place that was free. Then the file of somebody else is where it was.
+        """
         temp = self._temp(step)
+        # The copy of a server's note is replaced, whatever text it has.
         if not self._holds_truth:
             os.rename(temp.name, place.name, src_dir_fd=temp.folder, dst_dir_fd=place.folder)
             self._reversals.append((_Reversal.REMOVE_FILE, step))
-        elif step.old is None:
-            self._put_at_free_place(step, temp, place)
-        else:
-            self._exchange(step, temp, place, folder)
+            return
 
-    def _put_at_free_place(self, step: Step, temp: Entry, place: Entry) -> None:
-        """Put a new file where no file is. Raises Exists."""
-        try:
-            is_temp_gone = put_new(temp, place)
-        except FileExistsError:
-            raise Exists(step.path) from None
-        if not is_temp_gone:
-            self._steps_with_temp.append(step)
-        self._reversals.append((_Reversal.REMOVE_FILE, step))
+        # A new note takes a free place. If somebody was there first, their file stays.
+        if step.old is None:
+            try:
+                is_temp_gone = put_new(temp, place)
+            except FileExistsError:
+                raise Exists(step.path) from None
+            if not is_temp_gone:
+                self._steps_with_temp.append(step)
+            self._reversals.append((_Reversal.REMOVE_FILE, step))
+            return
 
-    def _exchange(self, step: Step, temp: Entry, place: Entry, folder: Folder) -> None:
-        """Exchange the new file and the old one, so that the old one has the temporary name.
-
-        Raises Conflict if the file at the place was not the one that was read.
-        """
+        # An existing note is exchanged with the new file, and comes out at the temporary name.
         try:
             exchange(temp, place)
         except (FileNotFoundError, FileExistsError):
-            raise self._conflict(step, folder, place.name) from None
-        # Somebody may have saved between the check and the exchange
+            raise self._conflict(step) from None
+        # An editor may have saved after `check`. Then its file came out, and goes back.
         if not self._is_old(step, temp):
             self._restore_saved_file(step, temp, place)
-            raise self._conflict(step, folder, place.name)
+            raise self._conflict(step)
         self._steps_with_temp.append(step)
         self._reversals.append((_Reversal.EXCHANGE, step))
+
+    def _is_old(self, step: Step, temp: Entry) -> bool:
+        """Whether the file that was swapped out is the file that was read before the change.
+
+        temp: the place of the swapped-out file.
+        """
+        assert step.old is not None
+        stamp = self._stamp_at(temp)
+        return stamp is not None and step.old.stamp.is_same_file(stamp)
+
+    @staticmethod
+    def _stamp_at(entry: Entry) -> Stamp | None:
+        """Return the stamp of the file with this name, None if there is none."""
+        status = stat_in(entry.name, entry.folder)
+        if status is None:
+            return None
+        return stamp_of(status)
 
     def _restore_saved_file(self, step: Step, temp: Entry, place: Entry) -> None:
         """Put a file that was saved just before the exchange back, unless a newer one is there.
@@ -332,28 +311,6 @@ class Execution:
             # Somebody saved once more while no file was at the place. Their file stays.
             pass
 
-    def _update_stamp(self, step: Step, place: Entry) -> None:
-        """Set `step.stamp` to the stamp of the file that was just put at its place.
-
-        Renaming the file changed its change time, which is a part of the stamp. If somebody saved
-        another file there in between, `step.stamp` keeps its value.
-        """
-        status = stat_in(place.name, place.folder)
-        if status is None or step.stamp is None:
-            return
-        stamp = stamp_of(status)
-        if stamp.is_same_file(step.stamp):
-            step.stamp = stamp
-
-    def _is_old(self, step: Step, temp: Entry) -> bool:
-        """Whether the file that was swapped out is the file that was read before the change.
-
-        temp: the place of the swapped-out file.
-        """
-        assert step.old is not None
-        status = stat_in(temp.name, temp.folder)
-        return status is not None and step.old.stamp.is_same_file(stamp_of(status))
-
     def _give_back(self, step: Step, temp: Entry, place: Entry) -> None:
         """Put a file that somebody saved during the change back in its place.
 
@@ -367,14 +324,24 @@ class Execution:
         """
         put_last = step.stamp
         for _ in range(_MAX_GIVE_BACKS):
-            put_now = _stamp_at(temp)
+            put_now = self._stamp_at(temp)
             exchange(temp, place)
-            taken_out = _stamp_at(temp)
+            taken_out = self._stamp_at(temp)
             if taken_out is None or put_last is None or taken_out.is_same_file(put_last):
                 return
             put_last = put_now
 
-    def _remove(self, step: Step, place: Entry, folder: Folder) -> None:
+    def _update_stamp(self, step: Step, place: Entry) -> None:
+        """Set `step.stamp` to the stamp of the file that was just put at its place.
+
+        Renaming the file changed its change time, which is a part of the stamp. If somebody saved
+        another file there in between, `step.stamp` keeps its value.
+        """
+        stamp = self._stamp_at(place)
+        if stamp is not None and step.stamp is not None and stamp.is_same_file(step.stamp):
+            step.stamp = stamp
+
+    def _remove(self, step: Step, place: Entry) -> None:
         """Remove a file from its place.
 
         The file is renamed to its temporary name, which `finish` deletes. A copy of a server's note
@@ -393,7 +360,7 @@ class Execution:
             # If a newer file is there by now, it stays.
             with suppress(FileExistsError):
                 put_new(temp, place)
-            raise self._conflict(step, folder, place.name)
+            raise self._conflict(step)
         self._steps_with_temp.append(step)
         self._reversals.append((_Reversal.PUT_BACK, step))
 
@@ -425,6 +392,17 @@ class Execution:
         if is_folder:
             self._close_below(step.root, step.path)
 
+    def _remove_folder(self, step: Step, place: Entry) -> None:
+        """Remove an empty folder. Raises Conflict if somebody put something in it since the plan."""
+        try:
+            os.rmdir(place.name, dir_fd=place.folder)
+        except OSError as error:
+            if error.errno not in _NOT_EMPTY:
+                raise
+            raise Conflict(step.path, "a new entry", "an empty folder") from None
+        self._reversals.append((_Reversal.MAKE_FOLDER, step))
+        self._close_below(step.root, step.path)
+
     def _unlink(self, step: Step, place: Entry) -> None:
         """Remove a symlink. Raises Conflict if something else is at its place."""
         status = stat_in(place.name, place.folder)
@@ -432,16 +410,6 @@ class Execution:
             raise Conflict(step.path, "a file" if status else "none", "a link")
         os.unlink(place.name, dir_fd=place.folder)
         self._reversals.append((_Reversal.MAKE_LINK, step))
-
-    def _close_below(self, root: str, path: str) -> None:
-        """Close the folders at and below a folder that was moved or removed.
-
-        The paths under which they are remembered lead to other folders now, or to nothing.
-        """
-        for folder_root, folder in list(self._folders):
-            is_inside = folder == path or folder.startswith(path + "/")
-            if folder_root == root and is_inside:
-                self._folders.pop((folder_root, folder)).close()
 
     def confirm(self) -> None:
         """Look once more at the files that were replaced or removed.
@@ -454,8 +422,7 @@ class Execution:
             if step.old is None:
                 continue
             if not self._is_old(step, self._temp(step)):
-                folder, name = self._at(step)
-                raise self._conflict(step, folder, name)
+                raise self._conflict(step)
 
     def finish(self) -> None:
         """Make the steps final: delete the files that they replaced or removed."""
@@ -495,7 +462,7 @@ class Execution:
         self.remove_temps(refused)
         return not self._refused
 
-    # --- when it goes wrong
+    # --- when a step fails
 
     def rollback(self) -> list[Step]:
         """Take the steps back, the last step first.
@@ -524,11 +491,15 @@ class Execution:
         place = Entry(folder.fd, name)
         match reversal:
             case _Reversal.EXCHANGE:
-                self._exchange_back(step, place)
+                # If somebody saved over the new file meanwhile, their file is the newest, and stays
+                self._give_back(step, self._temp(step), place)
             case _Reversal.PUT_BACK:
                 put_new(self._temp(step), place)
             case _Reversal.REMOVE_FILE:
-                self._remove_own_file(step, place)
+                # Only the file that the step wrote: somebody may have saved another one there
+                stamp = self._stamp_at(place)
+                if stamp is not None and step.stamp is not None and stamp.is_same_file(step.stamp):
+                    os.unlink(name, dir_fd=folder.fd)
             case _Reversal.MOVE_BACK:
                 new_folder, new_name = self._at(step, step.to)
                 move(Entry(new_folder.fd, new_name), place)
@@ -543,20 +514,40 @@ class Execution:
             case _Reversal.MAKE_LINK:
                 os.symlink(step.link, name, dir_fd=folder.fd)
 
-    def _exchange_back(self, step: Step, place: Entry) -> None:
-        """Put the old file, which is at the temporary name, back in place of the new file.
-
-        If somebody saved over the new file meanwhile, their file is the newest, and stays.
-        """
-        self._give_back(step, self._temp(step), place)
-
-    def _remove_own_file(self, step: Step, place: Entry) -> None:
-        """Remove a file that the step wrote, unless somebody saved over it meanwhile."""
-        stamp = _stamp_at(place)
-        if stamp is not None and step.stamp is not None and stamp.is_same_file(step.stamp):
-            os.unlink(place.name, dir_fd=place.folder)
-
     # --- after a writer died
+
+    def is_overtaken(self, steps: Sequence[Step], files: Sequence[Touched]) -> bool:
+        """Whether somebody edited a file after the dead writer read it, and no step was done yet.
+
+        Then the change is dropped in favour of the edit.
+
+        files: the record of each step in the ledger, in the order of `steps`.
+        """
+        has_edit = False
+        for step, touched in zip(steps, files, strict=True):
+            # A row of the ledger is not a file that somebody edits.
+            if step.do == StepKind.SET:
+                continue
+            is_of_folder_or_link = step.do not in (StepKind.PUT, StepKind.REMOVE)
+            if is_of_folder_or_link:
+                # A step whose folder is still to be made (NotFound) was not done
+                with suppress(NotFound):
+                    if self._is_done(step, touched):
+                        return False
+                continue
+            file = None
+            # The folder of a new file may still have to be made
+            with suppress(NotFound):
+                file = self._present_file(step)
+            # The SHA-256 of the file now, and after the step. None where no file is.
+            present_etag = file.etag if file is not None else None
+            new_etag = touched.new if step.do == StepKind.PUT else None
+            is_done = present_etag == new_etag
+            if is_done:
+                return False
+            is_edited = present_etag != touched.old
+            has_edit = has_edit or is_edited
+        return has_edit
 
     def resume(self, step: Step, touched: Touched, *, lost_power: bool = False) -> None:
         """Carry out one step of a writer that died, unless the step was done.
@@ -573,7 +564,7 @@ class Execution:
         if step.do in (StepKind.PUT, StepKind.REMOVE):
             # The step replaces or removes exactly the file that is looked at here.
             step.old = self._present_file(step)
-            is_settled = _may_stay(step, touched, lost_power=lost_power)
+            is_settled = self._may_stay(step, touched, lost_power=lost_power)
         else:
             is_settled = self._is_done(step, touched)
         if is_settled:
@@ -584,86 +575,27 @@ class Execution:
         with suppress(Conflict, Exists):
             self.run(step)
 
-    def _write_again(self, step: Step, touched: Touched) -> None:
-        """Make sure that the temporary file has the new bytes of the step.
+    @staticmethod
+    def _may_stay(step: Step, touched: Touched, *, lost_power: bool) -> bool:
+        """Whether the file of a PUT or REMOVE step of a dead writer stays as it is now.
 
-        After a crash the temporary file may be missing. If the crash came after an exchange, it has
-        the old bytes. Raises NotFound if the new bytes are lost.
-
-        touched: the record of the step in the ledger.
+        step: the step. `step.old` is the present file, None if it is missing.
+        touched: the record of the step in the ledger, with the SHA-256 of its old and its new text.
+        lost_power: whether the machine stopped.
         """
-        is_in_ledger = step.data is not None
-        if is_in_ledger:
-            self.remove_temps([step])
-            self.write_temps([step])
-            return
-        temp = self._temp(step)
-        file = read_file(temp.name, temp.folder)
-        if file.etag != touched.new:
-            raise NotFound(step.path, step.project)
-        step.stamp = file.stamp
-
-    def write_anew(self, step: Step) -> None:
-        """Write the file of a PUT step once more, as a new file with the same time.
-
-        A file that somebody edited since the step stays. Raises MemorandaError, OSError.
-        """
-        folder, name = self._at(step)
-        present_file = read_file(name, folder.fd)
-        if not _has_bytes_of(present_file, step):
-            return
-        step.old = present_file
-        step.mode = present_file.mode
-        step.written_ns = present_file.stamp.mtime_ns
-        try:
-            self.remove_temps([step])
-            self.write_temps([step])
-            self.run(step)
-        except BaseException:
-            self.remove_temps([step])
-            raise
-
-    def is_overtaken(self, steps: Sequence[Step], files: Sequence[Touched]) -> bool:
-        """Whether somebody edited a file after the dead writer read it, and no step was done yet.
-
-        Then the change is dropped in favour of the edit.
-
-        files: the record of each step in the ledger, in the order of `steps`.
-        """
-        has_edit = False
-        for step, touched in zip(steps, files, strict=True):
-            # A row of the ledger is not a file that somebody edits.
-            if step.do == StepKind.SET:
-                continue
-            is_of_folder_or_link = step.do not in (StepKind.PUT, StepKind.REMOVE)
-            if is_of_folder_or_link:
-                if self._was_done(step, touched):
-                    return False
-                continue
-            file = None
-            # The folder of a new file may still have to be made
-            with suppress(NotFound):
-                file = self._present_file(step)
-            # The SHA-256 of the file now, and after the step. None where no file is.
-            present_etag = file.etag if file is not None else None
-            new_etag = touched.new if step.do == StepKind.PUT else None
-            is_done = present_etag == new_etag
-            if is_done:
-                return False
-            is_edited = present_etag != touched.old
-            has_edit = has_edit or is_edited
-        return has_edit
-
-    def _was_done(self, step: Step, touched: Touched) -> bool:
-        """Whether the dead writer had done a step.
-
-        touched: the record of the step in the ledger.
-        """
-        try:
-            return self._is_done(step, touched)
-        except NotFound:
-            # The folder that it needs is still to be made
+        present_file = step.old
+        is_removed = step.do == StepKind.REMOVE and present_file is None
+        if is_removed:
+            return True
+        # After a power loss, the bytes of a file may be missing although it was written.
+        has_no_bytes = present_file is None or not present_file.data.strip(b"\0")
+        if lost_power and has_no_bytes:
             return False
+        present_etag = present_file.etag if present_file is not None else None
+        # A change may write the text that the file had before.
+        is_put = step.do == StepKind.PUT and present_etag == touched.new
+        # A file with a third text was edited by somebody.
+        return is_put or present_etag != touched.old
 
     def _present_file(self, step: Step) -> File | None:
         """Read the file that is now at the place of a PUT or REMOVE step. None if it is missing.
@@ -736,6 +668,98 @@ class Execution:
             return True
         return read_file(name, target.fd).etag == touched.old
 
+    def _write_again(self, step: Step, touched: Touched) -> None:
+        """Make sure that the temporary file has the new bytes of the step.
+
+        After a crash the temporary file may be missing. If the crash came after an exchange, it has
+        the old bytes. Raises NotFound if the new bytes are lost.
+
+        touched: the record of the step in the ledger.
+        """
+        is_in_ledger = step.data is not None
+        if is_in_ledger:
+            self.remove_temps([step])
+            self.write_temps([step])
+            return
+        temp = self._temp(step)
+        file = read_file(temp.name, temp.folder)
+        if file.etag != touched.new:
+            raise NotFound(step.path, step.project)
+        step.stamp = file.stamp
+
+    def write_anew(self, step: Step) -> None:
+        """Write the file of a PUT step once more, as a new file with the same time.
+
+        A file that somebody edited since the step stays. Raises MemorandaError, OSError.
+        """
+        folder, name = self._at(step)
+        present_file = read_file(name, folder.fd)
+        if not self._has_bytes_of(present_file, step):
+            return
+        step.old = present_file
+        step.mode = present_file.mode
+        step.written_ns = present_file.stamp.mtime_ns
+        try:
+            self.remove_temps([step])
+            self.write_temps([step])
+            self.run(step)
+        except BaseException:
+            self.remove_temps([step])
+            raise
+
+    @staticmethod
+    def _has_bytes_of(file: File, step: Step) -> bool:
+        """Whether a file has the bytes that a PUT step wrote, or as many zeros where the disk failed."""
+        assert step.data is not None
+        is_emptied = len(file.data) == len(step.data) and not file.data.strip(b"\0")
+        return file.data == step.data or is_emptied
+
+    # --- open folders
+
+    @contextmanager
+    def opened(self, step: Step) -> Iterator[tuple[int, str]]:
+        """Open the folder of the step's file. Yields its descriptor, and the file's name in it."""
+        folder, name = self._at(step)
+        yield folder.fd, name
+
+    def _at(self, step: Step, path: str | None = None) -> tuple[Folder, str]:
+        """Return the open parent folder of a path, and the last name of the path.
+
+        path: in the step's project. None for the step's own path.
+        """
+        if path is None:
+            path = step.path
+        parent, _, name = path.rpartition("/")
+        return self._folder(step, parent), name
+
+    def _temp(self, step: Step) -> Entry:
+        """Return the folder and name of the step's temporary file, which may not exist."""
+        return Entry(self._folder(step, step.temp_folder).fd, step.temp)
+
+    def _folder(self, step: Step, path: str) -> Folder:
+        """Return the open folder at `path` in the project of the step.
+
+        A folder that is not open yet is checked and opened. At most `OPEN_FOLDERS` stay open.
+        """
+        key = (step.root, path)
+        folder = self._folders.pop(key, None)
+        if folder is None:
+            if len(self._folders) >= OPEN_FOLDERS:
+                self._folders.pop(next(iter(self._folders))).close()
+            folder = open_folder(step.root, path, step.project)
+        self._folders[key] = folder
+        return folder
+
+    def _close_below(self, root: str, path: str) -> None:
+        """Close the folders at and below a folder that was moved or removed.
+
+        The paths under which they are remembered lead to other folders now, or to nothing.
+        """
+        for folder_root, folder in list(self._folders):
+            is_inside = folder == path or folder.startswith(path + "/")
+            if folder_root == root and is_inside:
+                self._folders.pop((folder_root, folder)).close()
+
     def close(self) -> None:
         """Close all folders that are open."""
         for folder in self._folders.values():
@@ -743,17 +767,13 @@ class Execution:
         self._folders.clear()
 
 
-def _is_just_emptied(file: File) -> bool:
-    """Whether a file may be in the middle of a save: some editors empty it before they write."""
-    return not file.data and time.time_ns() - file.stamp.mtime_ns < _EMPTIED_NS
-
-
-def _stamp_at(entry: Entry) -> Stamp | None:
-    """Return the stamp of the file with this name, None if there is none."""
-    status = stat_in(entry.name, entry.folder)
-    if status is None:
-        return None
-    return stamp_of(status)
+def mode_of(step: Step) -> int:
+    """Return the mode of the file that a PUT step makes: its own, the replaced file's, or 0600."""
+    if step.mode is not None:
+        return step.mode
+    if step.old:
+        return step.old.mode
+    return NEW_MODE
 
 
 def _sync_files(files: Iterable[Entry]) -> None:
@@ -764,41 +784,3 @@ def _sync_files(files: Iterable[Entry]) -> None:
             os.fsync(fd)
         finally:
             os.close(fd)
-
-
-def _has_bytes_of(file: File, step: Step) -> bool:
-    """Whether a file has the bytes that a PUT step wrote, or as many zeros where the disk failed."""
-    assert step.data is not None
-    is_emptied = len(file.data) == len(step.data) and not file.data.strip(b"\0")
-    return file.data == step.data or is_emptied
-
-
-def _may_stay(step: Step, touched: Touched, *, lost_power: bool) -> bool:
-    """Whether the file of a PUT or REMOVE step of a dead writer stays as it is now.
-
-    step: the step. `step.old` is the present file, None if it is missing.
-    touched: the record of the step in the ledger, with the SHA-256 of its old and its new text.
-    lost_power: whether the machine stopped.
-    """
-    present_file = step.old
-    is_removed = step.do == StepKind.REMOVE and present_file is None
-    if is_removed:
-        return True
-    # After a power loss, the bytes of a file may be missing although it was written.
-    has_no_bytes = present_file is None or not present_file.data.strip(b"\0")
-    if lost_power and has_no_bytes:
-        return False
-    present_etag = present_file.etag if present_file is not None else None
-    # A change may write the text that the file had before.
-    is_put = step.do == StepKind.PUT and present_etag == touched.new
-    # A file with a third text was edited by somebody.
-    return is_put or present_etag != touched.old
-
-
-def mode_of(step: Step) -> int:
-    """Return the mode of the file that a PUT step makes: its own, the replaced file's, or 0600."""
-    if step.mode is not None:
-        return step.mode
-    if step.old:
-        return step.old.mode
-    return NEW_MODE

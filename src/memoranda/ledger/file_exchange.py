@@ -37,36 +37,6 @@ class Entry(NamedTuple):
     name: str
 
 
-@cache
-def _rename_with_flags() -> Rename | None:
-    """Return the function of the C library that renames with flags, None if it has none."""
-    # Loading takes 4 ms, and a new note does not need it
-    import ctypes
-
-    library = ctypes.CDLL(None, use_errno=True)
-    if sys.platform == "darwin":
-        name = "renameatx_np"
-    else:
-        name = "renameat2"
-    function = getattr(library, name, None)
-    if function is None:
-        return None
-    function.argtypes = [
-        ctypes.c_int,
-        ctypes.c_char_p,
-        ctypes.c_int,
-        ctypes.c_char_p,
-        ctypes.c_uint,
-    ]
-
-    def rename(old_folder: int, old: bytes, new_folder: int, new: bytes, flags: int) -> int:
-        if function(old_folder, old, new_folder, new, flags) == 0:
-            return 0
-        return ctypes.get_errno()
-
-    return rename
-
-
 def exchange(new: Entry, place: Entry) -> None:
     """Put the file `new` at `place`, and the file from `place` under the name of `new`.
 
@@ -147,3 +117,33 @@ def _put_new_without_links(new: Entry, place: Entry) -> None:
 
 def _rename(old: Entry, new: Entry) -> None:
     os.rename(old.name, new.name, src_dir_fd=old.folder, dst_dir_fd=new.folder)
+
+
+@cache
+def _rename_with_flags() -> Rename | None:
+    """Return the function of the C library that renames with flags, None if it has none."""
+    # Loading takes 4 ms, and a new note does not need it
+    import ctypes
+
+    library = ctypes.CDLL(None, use_errno=True)
+    if sys.platform == "darwin":
+        name = "renameatx_np"
+    else:
+        name = "renameat2"
+    function = getattr(library, name, None)
+    if function is None:
+        return None
+    function.argtypes = [
+        ctypes.c_int,
+        ctypes.c_char_p,
+        ctypes.c_int,
+        ctypes.c_char_p,
+        ctypes.c_uint,
+    ]
+
+    def rename(old_folder: int, old: bytes, new_folder: int, new: bytes, flags: int) -> int:
+        if function(old_folder, old, new_folder, new, flags) == 0:
+            return 0
+        return ctypes.get_errno()
+
+    return rename

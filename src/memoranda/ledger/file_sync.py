@@ -17,8 +17,9 @@ from memoranda.sources.step import Step, StepKind
 # Files are synced after this number of changes, or after this number of seconds.
 CHANGES = 64
 SECONDS = 0.8
-# How many threads sync files, from this number of files on: a disk joins waits that come together.
-_PARALLEL = 16
+PARALLEL_SYNCS = 16
+"""How many threads sync files, from this number of files on: a disk joins waits that come together.
+"""
 # The thread ends after it found nothing to do this often in a row.
 _MAX_IDLE_ROUNDS = 20
 # The system's errors for a path that is no longer the same file or folder. It is skipped.
@@ -151,13 +152,13 @@ def places_of(steps: Iterable[Step]) -> set[str]:
 def sync_places(places: Iterable[str]) -> None:
     """Sync files and folders. Those that are gone are skipped. Raises OSError."""
     paths = sorted(places)
-    if len(paths) < _PARALLEL:
+    if len(paths) < PARALLEL_SYNCS:
         _sync_part(paths)
         return
     from concurrent.futures import ThreadPoolExecutor
 
-    with ThreadPoolExecutor(_PARALLEL) as threads:
-        parts = [paths[number::_PARALLEL] for number in range(_PARALLEL)]
+    with ThreadPoolExecutor(PARALLEL_SYNCS) as threads:
+        parts = [paths[number::PARALLEL_SYNCS] for number in range(PARALLEL_SYNCS)]
         # Reading the results waits for the threads, and raises their errors
         for _ in threads.map(_sync_part, parts):
             continue

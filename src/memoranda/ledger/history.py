@@ -185,6 +185,28 @@ class History:
         if origins:
             yield from self._origins()
 
+    def _origins(self) -> Iterator[Change]:
+        """Yield change 0, if the ledger has origins of texts that purged changes wrote.
+
+        Each file of change 0 is one of these texts.
+        """
+        rows = self.database.rows("select * from origin order by project, path")
+        if rows:
+            yield origins_change([self._origin_of(row) for row in rows])
+
+    @staticmethod
+    def _origin_of(row: Row) -> Touched:
+        """Return the origin that a row of the table `origin` has."""
+        return Touched(
+            ORIGINS,
+            row["project"],
+            row["path"],
+            new=row["new"],
+            scope=row["scope"],
+            root=os.fsdecode(row["root"]),
+            by=loaded(row["made_by"]),
+        )
+
     def changes_by(self, agent: str, *, before: int | None = None) -> Iterator[Change]:
         """Yield the changes that an agent made, newest first, all or below the number `before`."""
         sql = "select * from change where number < ? and agent = ?"
@@ -258,6 +280,8 @@ class History:
 
     def place_of_text(self, digest_start: str) -> tuple[str, str] | None:
         """Return the project and path of the latest change that replaced or wrote a text.
+
+        None if no change did.
 
         digest_start: the first digits of the SHA-256 of the text.
         """
@@ -370,6 +394,8 @@ class History:
         the `place` of what was made or moved, and the `path` where that was before.
 
         after, before: only changes between these numbers.
+
+        None if no change between them made or moved it.
         """
         folders = [path[:position] for position, sign in enumerate(path) if sign == "/"]
         marks = ", ".join("?" for _ in (path, *folders))
@@ -511,13 +537,21 @@ class History:
         while waiting:
             number, run = waiting.pop()
             for row in self.database.rows(_UNDOS_OF, {"number": number, "run": run}):
-                if not _takes_back(row, number):
+                if not self._takes_back(row, number):
                     continue
                 undone_by_undo.setdefault(row["number"], []).append(number)
                 if row["number"] not in visited:
                     visited.add(row["number"])
                     waiting.append((row["number"], row["run"]))
         return undone_by_undo
+
+    @staticmethod
+    def _takes_back(undo: Row, number: int) -> bool:
+        """Whether an undo from the rows of `_UNDOS_OF` took back the change with this number."""
+        # The query returns undos of a run only for changes of that run
+        if undo["run"] is not None:
+            return True
+        return number in undone_numbers(undo["undoes"], loaded(undo["details"]))
 
     def placed_steps(self, project: str, path: str) -> list[PlacedStep]:
         """Return the steps that wrote, removed or moved the file at a place, oldest first.
@@ -586,6 +620,8 @@ class History:
 
         series: the range of numbers to look in. Changes of one machine's own files have a range
             apart.
+
+        None if all changes in the range are before the time.
         """
         sql = (
             "select number, time from change where number between :first and :last and number > ("
@@ -638,15 +674,6 @@ class History:
         ):
             by_number[row["change"]].files.append(touched_of(row))
         return changes
-
-    def _origins(self) -> Iterator[Change]:
-        """Yield change 0, if the ledger has origins of texts that purged changes wrote.
-
-        Each file of change 0 is one of these texts.
-        """
-        rows = self.database.rows("select * from origin order by project, path")
-        if rows:
-            yield origins_change([_origin_of(row) for row in rows])
 
     # --- where texts come from
 
@@ -1060,15 +1087,16 @@ class History:
             "select sha256 from text t where not exists (select 1 from step where old = t.sha256) "
             "and not exists (select 1 from step where new = t.sha256)"
         )
-        digests = [row["sha256"] for row in rows]
-        large: list[str] = []
+        small_texts = [row["sha256"] for row in rows]
+        large_texts: list[str] = []
         with suppress(FileNotFoundError):
-            large = sorted(os.listdir(self._layout.texts))
-        return digests + [digest for digest in large if not self._is_mentioned(digest)]
-
-    def _is_mentioned(self, digest: str) -> bool:
-        """Whether a change replaced or wrote a kept text."""
-        return self.database.row(_MENTION, {"digest": digest}) is not None
+            large_texts = sorted(os.listdir(self._layout.texts))
+        unreferenced_large_texts = [
+            digest
+            for digest in large_texts
+            if self.database.row(_MENTION, {"digest": digest}) is None
+        ]
+        return small_texts + unreferenced_large_texts
 
     def replaced(self) -> set[str]:
         """Return the SHA-256 of the texts that changes replaced, kept or not.
@@ -1093,14 +1121,6 @@ def _unreferenced_of(connection: Connection, digests: Iterable[Row]) -> list[str
         for row in digests
         if connection.execute(_REFERENCE, dict(row)).fetchone() is None
     ]
-
-
-def _takes_back(undo: Row, number: int) -> bool:
-    """Whether an undo from the rows of `_UNDOS_OF` took back the change with this number."""
-    # The query returns undos of a run only for changes of that run
-    if undo["run"] is not None:
-        return True
-    return number in undone_numbers(undo["undoes"], loaded(undo["details"]))
 
 
 def origins_change(origins: Sequence[Touched]) -> Change:
@@ -1150,17 +1170,4 @@ def _writer_of(row: Row) -> Change:
         agent=row["agent"],
         face=row["face"],
         by=by,
-    )
-
-
-def _origin_of(row: Row) -> Touched:
-    """Return the origin that a row of the table `origin` has."""
-    return Touched(
-        ORIGINS,
-        row["project"],
-        row["path"],
-        new=row["new"],
-        scope=row["scope"],
-        root=os.fsdecode(row["root"]),
-        by=loaded(row["made_by"]),
     )

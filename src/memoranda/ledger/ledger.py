@@ -150,13 +150,6 @@ class Ledger:
             remove_left(folder, HOME_TEMP)
 
     @cached_property
-    def served_rows(self) -> ServedRows:
-        """The notes that agents were given."""
-        from memoranda.ledger.served_rows import ServedRows
-
-        return ServedRows(self.database)
-
-    @cached_property
     def history(self) -> History:
         """The changes and the texts they replaced."""
         return self._open_history()
@@ -166,6 +159,16 @@ class Ledger:
         from memoranda.ledger.history import History
 
         return History(self.layout, self.database)
+
+    def _open_reads(self) -> Reads:
+        return Reads(self.database, self._clock)
+
+    @cached_property
+    def served_rows(self) -> ServedRows:
+        """The notes that agents were given."""
+        from memoranda.ledger.served_rows import ServedRows
+
+        return ServedRows(self.database)
 
     @cached_property
     def lines(self) -> LineChanges:
@@ -181,58 +184,12 @@ class Ledger:
 
         return FileSync(self._forget_synced, self.refused_files.record)
 
-    def _open_reads(self) -> Reads:
-        return Reads(self.database, self._clock)
-
-    def writing(self) -> AbstractContextManager[object]:
-        """Return the lock that a process must hold to change notes.
-
-        Entering it raises the errors of `HomeLock`.
-        """
-        return self.lock
-
-    def follow(self) -> str:
-        """Fetch the changes of other machines. Called at the beginning of every call.
-
-        Returns the reason why some changes may be missing here, "" if all are here. A home that is
-        only a folder has no other machines, and fetches nothing.
-        """
-        return ""
-
-    def erased(self) -> bool:
-        """Whether another machine erased something that the index of this machine may still hold.
-
-        False in a home that is only a folder, because it has no other machines.
-        """
-        return False
-
-    def lag(self) -> int | None:
-        """Return how many changes of other machines are missing here.
-
-        None if the server cannot be asked. Raises DatabaseRefused.
-        """
-        return 0
-
     def trouble(self) -> str:
         """Describe the trouble with the storage of the notes, "" if all is well.
 
         Raises DatabaseRefused.
         """
         return self.database.trouble
-
-    def runs_jobs(self) -> bool:
-        """Whether this process does the upkeep of the home, and not another machine."""
-        return True
-
-    def try_to_recover(self) -> None:
-        """Complete the changes that a crashed writer left, if the lock is free.
-
-        If a writer holds the lock, it is alive and completes its own changes. In a read-only home
-        nothing can be completed.
-        """
-        # Whenever the lock is taken, `_complete_interrupted` is called
-        with suppress(Busy, OSError, StorageError), waits_at_most(_RECOVERY_WAITS), self.lock:
-            pass
 
     def close(self) -> None:
         """Sync the remaining files and release all files. The home stays as it is."""
@@ -247,7 +204,42 @@ class Ledger:
                 closing.callback(self.file_sync.close)
             closing.callback(self.reads.close)
 
+    # --- several machines (`ReplicaLedger`)
+
+    def follow(self) -> str:
+        """Fetch the changes of other machines. Called at the beginning of every call.
+
+        Returns the reason why some changes may be missing here, "" if all are here. A home that is
+        only a folder has no other machines, and fetches nothing.
+        """
+        return ""
+
+    def lag(self) -> int | None:
+        """Return how many changes of other machines are missing here.
+
+        None if the server cannot be asked. Raises DatabaseRefused.
+        """
+        return 0
+
+    def erased(self) -> bool:
+        """Whether another machine erased something that the index of this machine may still hold.
+
+        False in a home that is only a folder, because it has no other machines.
+        """
+        return False
+
+    def runs_jobs(self) -> bool:
+        """Whether this process does the upkeep of the home, and not another machine."""
+        return True
+
     # --- changing
+
+    def writing(self) -> AbstractContextManager[object]:
+        """Return the lock that a process must hold to change notes.
+
+        Entering it raises the errors of `HomeLock`.
+        """
+        return self.lock
 
     def write(
         self,
@@ -267,8 +259,9 @@ class Ledger:
         StorageError when the disk refuses, and the errors of the function `plan`. Then nothing
         changed.
 
-        Several callers can share one wait for the disk. Instead of `write`, they call the methods
-        `plan` and `wait`, and later `make_waiting`. Bytes of a note change in no other way.
+        Several callers can share one wait for the disk. Instead of `write`, each calls the methods
+        `plan` and `wait`, and then one of them calls `make_waiting` for all. Bytes of a note change
+        in no other way.
         """
         with self.writing():
             planned = self.plan(verb, plan(), about=about, **more)
@@ -296,14 +289,15 @@ class Ledger:
         verb: the verb under which the history lists the change, such as `edit`.
         about: the (project, path) that the history lists the change under.
         agent: the agent that makes the change; None for the owner.
-        face: the interface by which the change was asked for, such as `mcp`.
+        face: the interface by which the change was asked for, such as `mcp`. None if no interface is
+            to be named.
         undoes: the number of the change to undo, or of the first one of several; None if the change
             is not an undo.
-        details: further facts about the change, which depend on the verb.
+        details: further facts about the change, which depend on the verb. None for no facts.
         run: the number of the run that the change belongs to, which is the number of its first
             change. A run is a series of changes that a job makes and that are undone together.
             0 makes this change the first of a new run. None means no run.
-        by: further facts about the caller, such as its client.
+        by: further facts about the caller, such as its client. None for no facts.
         folded: the read counts that this change writes into headers of notes, by path of the note.
             They are subtracted from the counts in the ledger. None for no counts.
         """
@@ -327,6 +321,15 @@ class Ledger:
         )
         return PlannedChange(change, [*steps], folded or {})
 
+    def wait(self, planned: PlannedChange) -> None:
+        """Put a change into the queue, to be made together with other changes.
+
+        The lock must be held by the caller. It is not freed before `make_waiting`.
+        """
+        if not self.queue.changes:
+            self.lock.keep()
+        self.queue.add(planned)
+
     def make_waiting(self) -> None:
         """Make the changes that `wait` put into the queue, as `make` does. The lock must be held.
 
@@ -337,26 +340,19 @@ class Ledger:
         self.lock.let_go()
         self.make(changes)
 
-    def wait(self, planned: PlannedChange) -> None:
-        """Put a change into the queue, to be made together with other changes.
-
-        The lock must be held by the caller. It is not freed before `make_waiting`.
-        """
-        if not self.queue.changes:
-            self.lock.keep()
-        self.queue.add(planned)
-
     def make(self, changes: Sequence[PlannedChange]) -> None:
         """Make several changes durable with one wait for the disk. The lock must be held.
 
-        Each change is made as a whole or not at all. For a change that is not made, `error` is set
-        to the exception that `write` would raise.
+        First all changes are recorded in the ledger (`_promise`), then the files are exchanged
+        (`_apply_all`). Each change is made as a whole or not at all. For a change that is not made,
+        `error` is set to the exception that `write` would raise.
         """
         from memoranda.ledger.execution import Execution
         from memoranda.ledger.file_sync import places_of
 
         execution = Execution(holds_truth=self.holds_truth)
         try:
+            # From here on, a crash no longer stops them
             self._promise(execution, changes)
             self._apply_all(execution, accepted(changes))
         except KeyboardInterrupt:
@@ -372,8 +368,368 @@ class Ledger:
         made = accepted(changes)
         if not made:
             return
+        # The ledger is on the disk already, the files follow within a second
         steps = list(chain.from_iterable(planned.steps for planned in made))
         self.file_sync.add([planned.change.number for planned in made], places_of(steps))
+
+    def _promise(self, execution: Execution, changes: Sequence[PlannedChange]) -> None:
+        """Record the changes in the ledger. From then on they will be made, even after a crash.
+
+        A change that is refused leaves nothing behind.
+
+        execution: writes the temporary files.
+        """
+        planned_folders = set[tuple[str, str]]()
+        for planned in changes:
+            try:
+                self._prepare(execution, planned, planned_folders)
+            except (OSError, MemorandaError) as error:
+                self._refuse(execution, planned, error)
+        prepared = accepted(changes)
+        if not prepared:
+            return
+        try:
+            self._record(prepared)
+        except (OSError, MemorandaError) as error:
+            for planned in prepared:
+                self._refuse(execution, planned, error)
+                # One change of several may be the only one to fail, so each is tried alone. But a
+                # change that may have been made after all must not be made twice.
+                is_unknown = isinstance(error, (OutcomeUnknown, NotPutBack))
+                planned.may_go_alone = len(changes) > 1 and not is_unknown
+
+    def _prepare(
+        self, execution: Execution, planned: PlannedChange, planned_folders: set[tuple[str, str]]
+    ) -> None:
+        """Check that the files are as they were read, and write the new bytes beside them.
+
+        execution: checks and writes the files.
+        planned: the change.
+        planned_folders: the (root, path) of the folders that earlier changes of this batch will
+            make. The folders of this change are added.
+        """
+        planned.check()
+        steps = [*missing_folders(planned.steps, planned_folders), *planned.steps]
+        planned.steps = steps
+        # Files of a large change were written before (`write_ahead`)
+        unwritten_steps = [step for step in steps if step.stamp is None]
+        self._place_temps(unwritten_steps)
+        execution.check(steps)
+        execution.write_temps([step for step in unwritten_steps if step.do == StepKind.PUT])
+        if planned.lines is not None:
+            planned.lines.write.prepare()
+        self._keep_large_texts(execution, steps)
+        planned_folders |= {(step.root, step.path) for step in steps if step.do == StepKind.MKDIR}
+
+    def _place_temps(self, steps: Sequence[Step]) -> None:
+        """Set where the temporary files of steps will be, and record their folders."""
+        place_temps(steps, temp_mark())
+        self._record_temp_folders(steps)
+
+    def _record_temp_folders(self, steps: Sequence[Step]) -> None:
+        """Record where temporary files will be, before they exist.
+
+        After a crash, leftover files are looked for there (`_remove_temps`).
+        """
+        projects = {(step.root, step.temp_folder): step.project for step in steps if step.temp}
+        new_folders = projects.keys() - self._temp_folders
+        if not new_folders:
+            return
+        with self.database.transaction(durable=False) as connection:
+            connection.executemany(
+                "insert or ignore into temp_folder (project, root, path) values (?, ?, ?)",
+                [(projects[folder], *folder) for folder in new_folders],
+            )
+        self._temp_folders |= new_folders
+
+    def _keep_large_texts(self, execution: Execution, steps: Sequence[Step]) -> None:
+        """Make the texts durable that are not stored as rows of the ledger.
+
+        They are too large, or may leave no trace in the ledger. For a new text, its temporary file
+        is synced. A replaced text gets a second name (a hard link) beside the ledger.
+
+        execution: opens the folders of the files.
+        """
+        from memoranda.ledger.file_sync import PARALLEL_SYNCS, sync_places
+        from memoranda.ledger.history import LARGE
+
+        puts = [step for step in steps if step.do == StepKind.PUT and not _is_in_ledger(step)]
+        if puts:
+            # Threads are only started for several files.
+            threads = self._threads if len(puts) >= PARALLEL_SYNCS else None
+            execution.sync_temps(puts, threads)
+            sync_places({os.path.join(step.root, step.temp_folder) for step in puts})
+        for step in steps:
+            if step.old is None or not _keeps_old(step):
+                continue
+            is_large = len(step.old.data) >= LARGE
+            if is_large:
+                with execution.opened(step) as (folder, name):
+                    self.history.keep_large(step.old, name, folder)
+
+    @cached_property
+    def _threads(self) -> ThreadPoolExecutor:
+        """Threads that wait for the disk while it syncs many files at once."""
+        from concurrent.futures import ThreadPoolExecutor
+
+        from memoranda.ledger.file_sync import PARALLEL_SYNCS
+
+        return ThreadPoolExecutor(PARALLEL_SYNCS, thread_name_prefix="sync")
+
+    def _record(self, changes: Sequence[PlannedChange]) -> None:
+        """Commit changes in the ledger. From then on they survive a crash.
+
+        A change may set rows of the ledger. If others changed these rows since they were read, the
+        change is not recorded, and its `error` becomes a Conflict.
+        """
+        number = self._number_before(changes)
+        batch = number + 1
+        # The commit at the end of the `with` block is the promise. It waits for the disk, unless each
+        # change is durable in its own file.
+        is_durable = not all(self._is_safe_in_file(planned) for planned in changes)
+        with self.database.transaction(durable=is_durable) as connection:
+            for planned in changes:
+                connection.execute("savepoint one_change")
+                try:
+                    self._record_change(connection, planned, number + 1, batch)
+                    number += 1
+                except Conflict as error:
+                    connection.execute("rollback to one_change")
+                    planned.error = error
+                connection.execute("release one_change")
+
+    @staticmethod
+    def _is_safe_in_file(planned: PlannedChange) -> bool:
+        """Whether the change is durable without a sync of the ledger.
+
+        Only a change that adds a single line to a file used in place is: the file itself is synced, and
+        the line is there or not. If several lines were added, a crash could leave some of them.
+        """
+        lines = planned.lines
+        return lines is not None and not lines.old and len(lines.added) == 1
+
+    def _number_before(self, changes: Sequence[PlannedChange]) -> int:
+        """Return the number of the latest change in the ledger: these changes get the next ones."""
+        return self.history.last
+
+    def _record_change(
+        self, connection: Connection, planned: PlannedChange, number: int, batch: int
+    ) -> None:
+        """Insert the rows of one change.
+
+        planned: the change.
+        batch: the number of the first change that is committed together with this one.
+        """
+        from memoranda.ledger.change import touched_by
+
+        change = planned.change
+        change.number = number
+        is_first_of_run = change.run == 0
+        if is_first_of_run:
+            change.run = number
+        if planned.lines is not None:
+            self._record_lines(connection, planned, planned.lines)
+            return
+        change.files = [touched_by(step) for step in planned.steps]
+        self.reads.subtract(connection, planned.folded)
+        self.history.record(connection, [change])
+        values = (number, batch, self._boot)
+        connection.execute("insert into unsynced (change, batch, boot) values (?, ?, ?)", values)
+        self._keep_replaced(connection, planned.steps)
+        connection.executemany(
+            _PENDING_STEP,
+            [
+                (number, position, *self._pending_columns(step))
+                for position, step in enumerate(planned.steps)
+            ],
+        )
+        self.review_rows.apply(connection, planned.steps)
+
+    @staticmethod
+    def _pending_columns(step: Step) -> tuple[object, ...]:
+        """Return the values of `pending_step` that are needed to carry out a step again.
+
+        They are root, temp, temp_folder, mode and data, as in `_PENDING_STEP`.
+        """
+        # Without a mode of its own, a step gives the new file the mode of the replaced one
+        mode = step.mode
+        if mode is None and step.old is not None:
+            mode = step.old.mode
+        new_text = None
+        if _is_in_ledger(step):
+            new_text = step.data
+        return (step.root, step.temp, step.temp_folder, mode, new_text)
+
+    def _record_lines(
+        self, connection: Connection, planned: PlannedChange, lines: LineChange
+    ) -> None:
+        """Record a change of a file used in place.
+
+        planned: the change.
+        lines: how the lines get into the file.
+        """
+        # A change of lines has exactly one step
+        (step,) = planned.steps
+        change = planned.change
+        change.files = self.lines.touched_by(connection, step)
+        self.history.record(connection, [change])
+        self.lines.begin(connection, change.number, lines)
+
+    def _keep_replaced(self, connection: Connection, steps: Sequence[Step]) -> None:
+        """Insert the texts that steps replace. Large ones are in files of their own."""
+        from memoranda.ledger.history import LARGE
+
+        replaced = [
+            (step.old.etag, step.old.data)
+            for step in steps
+            if step.old is not None and _keeps_old(step) and len(step.old.data) < LARGE
+        ]
+        connection.executemany("insert or ignore into text (sha256, data) values (?, ?)", replaced)
+
+    def _refuse(
+        self, execution: Execution, planned: PlannedChange, error: OSError | MemorandaError
+    ) -> None:
+        """Set the error of a change that is not made, and remove its temporary files.
+
+        execution: reaches the temporary files.
+        planned: the change.
+        """
+        execution.remove_temps(planned.steps)
+        if isinstance(error, OSError):
+            planned.error = refusal(planned.about, error)
+        elif isinstance(error, LedgerRefused):
+            planned.error = StorageError(planned.about, error.reason)
+        else:
+            planned.error = error
+
+    def _apply_all(self, execution: Execution, changes: Sequence[PlannedChange]) -> None:
+        """Carry out recorded changes on disk.
+
+        If one fails, that change and all after it are removed from the ledger again. So the numbers
+        of changes have no gaps.
+
+        execution: carries out the steps.
+        """
+        for position, planned in enumerate(changes):
+            try:
+                for step in planned.steps:
+                    execution.run(step)
+                execution.confirm()
+            except Unconfirmed as error:
+                # The line is in the file and only its sync failed: the change counts as made
+                planned.error = error
+            except (OSError, MemorandaError) as error:
+                self._take_back(execution, changes[position:], error)
+                return
+            execution.finish()
+            if planned.lines is not None:
+                self.lines.end(planned.change.number)
+
+    def _take_back(
+        self,
+        execution: Execution,
+        changes: Sequence[PlannedChange],
+        error: OSError | MemorandaError,
+    ) -> None:
+        """Undo a change that could not be carried out, and remove it from the ledger.
+
+        The changes after it were not begun. They are removed, too, and may be tried again one by
+        one. Each change gets the error: `error`, or NotPutBack if some files could not be put back.
+
+        execution: has carried out the first steps of the first change.
+        changes: the change that failed, and those after it, which were not begun.
+        error: the error of the step that failed.
+        """
+        # On disk: only the first change was begun, but all of them have temporary files
+        failed = changes[0]
+        lost_steps = execution.rollback()
+        steps = chain.from_iterable(planned.steps for planned in changes)
+        execution.remove_temps(list(steps))
+
+        # In the ledger. If steps are lost, the failed change stays there, with the texts that these
+        # steps replaced. If the ledger refuses, the changes are made when it is next opened.
+        not_put_back = [step.path for step in lost_steps]
+        try:
+            removed_changes = changes[1:] if lost_steps else changes
+            self.history.retract([planned.change.number for planned in reversed(removed_changes)])
+            if lost_steps:
+                self._keep_lost_steps(failed, lost_steps)
+            for planned in changes:
+                self.reads.add_back(planned.folded)
+        except LedgerRefused:
+            not_put_back.append("the ledger, by which the change may still be made")
+
+        if not_put_back:
+            why = reason(error) if isinstance(error, OSError) else str(error)
+            places = ", ".join(not_put_back)
+            failed.error = NotPutBack(failed.about, f"{why}; not put back: {places}")
+        elif isinstance(error, OSError):
+            failed.error = refusal(failed.about, error)
+        else:
+            failed.error = error
+        for planned in changes[1:]:
+            planned.error = failed.error
+            planned.may_go_alone = True
+
+    def _keep_lost_steps(self, planned: PlannedChange, lost_steps: Sequence[Step]) -> None:
+        """Leave only the lost steps of a change in the ledger.
+
+        planned: the change, which could not be carried out.
+        lost_steps: its steps that could not be taken back.
+        """
+        from memoranda.ledger.file_sync import places_of
+
+        number = planned.change.number
+        positions = [
+            position
+            for position, step in enumerate(planned.steps)
+            if any(step is lost_step for lost_step in lost_steps)
+        ]
+        self.history.retract_others(number, positions)
+        self.file_sync.add([number], places_of(lost_steps))
+
+    def _forget_synced(self, numbers: Sequence[int]) -> None:
+        """Delete the rows by which changes are carried out again after a crash.
+
+        The files of the changes are safe on disk now. Changes that were set aside keep their rows.
+
+        The rows also have the texts that the changes wrote. If an editor has saved over such a text
+        before anybody read it, no other place has it. Then the history keeps it.
+
+        numbers: the numbers of the changes.
+        """
+        rows = [(number,) for number in numbers]
+        overwritten_texts = [
+            step.data
+            for step in self._pending_steps(numbers)
+            if step.data is not None
+            and self._has_other_text(os.path.join(step.root, step.path), step.data)
+        ]
+        with self.database.transaction(durable=False) as connection:
+            for data in overwritten_texts:
+                self.history.keep_written_text(connection, data)
+            for table in ("pending_step", "unsynced"):
+                sql = (
+                    f"delete from {table} where change = ? "
+                    "and change not in (select change from waiting)"
+                )
+                connection.executemany(sql, rows)
+
+    @staticmethod
+    def _has_other_text(path: str, data: bytes) -> bool:
+        """Whether there is a file at a path that has other bytes. A file that cannot be read has not."""
+        with suppress(OSError):
+            status = os.stat(path, follow_symlinks=False)
+            if not stat.S_ISREG(status.st_mode):
+                return False
+            if status.st_size != len(data):
+                return True
+            descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+            with open(descriptor, "rb") as file:
+                return file.read() != data
+        return False
+
+    # --- temporary files of a large change, which are written before `make`
 
     def place_ahead(self, steps: Sequence[Step]) -> Execution:
         """Choose the places of the temporary files of a large change. The lock must be held.
@@ -443,336 +799,6 @@ class Ledger:
             step.temp = ""
             step.stamp = None
 
-    def _promise(self, execution: Execution, changes: Sequence[PlannedChange]) -> None:
-        """Record the changes in the ledger. From then on they will be made, even after a crash.
-
-        A change that is refused leaves nothing behind.
-
-        execution: writes the temporary files.
-        """
-        planned_folders = set[tuple[str, str]]()
-        for planned in changes:
-            try:
-                self._prepare(execution, planned, planned_folders)
-            except (OSError, MemorandaError) as error:
-                self._refuse(execution, planned, error)
-        prepared = accepted(changes)
-        if not prepared:
-            return
-        try:
-            self._record(prepared)
-        except (OSError, MemorandaError) as error:
-            for planned in prepared:
-                self._refuse(execution, planned, error)
-                # One change of several may be the only one to fail, so each is tried alone. But a
-                # change that may have been made after all must not be made twice.
-                is_unknown = isinstance(error, (OutcomeUnknown, NotPutBack))
-                planned.may_go_alone = len(changes) > 1 and not is_unknown
-
-    def _refuse(
-        self, execution: Execution, planned: PlannedChange, error: OSError | MemorandaError
-    ) -> None:
-        """Set the error of a change that is not made, and remove its temporary files.
-
-        execution: reaches the temporary files.
-        planned: the change.
-        """
-        execution.remove_temps(planned.steps)
-        if isinstance(error, OSError):
-            planned.error = refusal(planned.about, error)
-        elif isinstance(error, LedgerRefused):
-            planned.error = StorageError(planned.about, error.reason)
-        else:
-            planned.error = error
-
-    def _prepare(
-        self, execution: Execution, planned: PlannedChange, planned_folders: set[tuple[str, str]]
-    ) -> None:
-        """Check that the files are as they were read, and write the new bytes beside them.
-
-        execution: checks and writes the files.
-        planned: the change.
-        planned_folders: the (root, path) of the folders that earlier changes of this batch will
-            make. The folders of this change are added.
-        """
-        planned.check()
-        steps = [*missing_folders(planned.steps, planned_folders), *planned.steps]
-        planned.steps = steps
-        # Files of a large change were written before (`write_ahead`)
-        unwritten_steps = [step for step in steps if step.stamp is None]
-        self._place_temps(unwritten_steps)
-        execution.check(steps)
-        execution.write_temps([step for step in unwritten_steps if step.do == StepKind.PUT])
-        if planned.lines is not None:
-            planned.lines.write.prepare()
-        self._keep_large_texts(execution, steps)
-        planned_folders |= {(step.root, step.path) for step in steps if step.do == StepKind.MKDIR}
-
-    def _place_temps(self, steps: Sequence[Step]) -> None:
-        """Set where the temporary files of steps will be, and record their folders."""
-        place_temps(steps, temp_mark())
-        self._record_temp_folders(steps)
-
-    def _apply_all(self, execution: Execution, changes: Sequence[PlannedChange]) -> None:
-        """Carry out recorded changes on disk.
-
-        If one fails, that change and all after it are removed from the ledger again. So the numbers
-        of changes have no gaps.
-
-        execution: carries out the steps.
-        """
-        for position, planned in enumerate(changes):
-            try:
-                for step in planned.steps:
-                    execution.run(step)
-                execution.confirm()
-            except Unconfirmed as error:
-                # The line is in the file and only its sync failed: the change counts as made
-                planned.error = error
-            except (OSError, MemorandaError) as error:
-                self._take_back(execution, changes[position:], error)
-                return
-            execution.finish()
-            if planned.lines is not None:
-                self.lines.end(planned.change.number)
-
-    def _take_back(
-        self,
-        execution: Execution,
-        changes: Sequence[PlannedChange],
-        error: OSError | MemorandaError,
-    ) -> None:
-        """Remove changes from the ledger again, since the first could not be carried out.
-
-        Every change gets the error of the first. The others may be tried again one by one.
-
-        execution: has carried out the first steps of the first change.
-        error: the error of the step that failed.
-        """
-        first = changes[0]
-        first.error = self._roll_back(execution, changes, error)
-        for planned in changes[1:]:
-            planned.error = first.error
-            planned.may_go_alone = True
-
-    def _roll_back(
-        self,
-        execution: Execution,
-        changes: Sequence[PlannedChange],
-        error: OSError | MemorandaError,
-    ) -> MemorandaError:
-        """Undo the first change on disk, and remove all changes from the ledger.
-
-        Steps that could not be undone stay in the ledger, with the texts that they replaced.
-
-        execution: has carried out the first steps of the first change.
-        error: the error of the step that failed.
-
-        Returns the error to raise: `error`, or NotPutBack if some files could not be put back.
-        """
-        # On disk: only the first change was begun, but all of them have temporary files.
-        first = changes[0]
-        lost_steps = execution.rollback()
-        lost_places = [step.path for step in lost_steps]
-        steps = chain.from_iterable(planned.steps for planned in changes)
-        execution.remove_temps(list(steps))
-
-        # In the ledger. If it refuses, the changes are made when it is next opened.
-        try:
-            removed_changes = changes[1:] if lost_steps else changes
-            self.history.retract([planned.change.number for planned in reversed(removed_changes)])
-            if lost_steps:
-                self._keep_lost_steps(first, lost_steps)
-            for planned in changes:
-                self.reads.add_back(planned.folded)
-        except LedgerRefused:
-            lost_places.append("the ledger, by which the change may still be made")
-
-        if lost_places:
-            why = reason(error) if isinstance(error, OSError) else str(error)
-            return NotPutBack(first.about, f"{why}; not put back: {', '.join(lost_places)}")
-        if isinstance(error, OSError):
-            return refusal(first.about, error)
-        return error
-
-    def _keep_lost_steps(self, planned: PlannedChange, lost_steps: Sequence[Step]) -> None:
-        """Leave only the lost steps of a change in the ledger.
-
-        planned: the change, which could not be carried out.
-        lost_steps: its steps that could not be taken back.
-        """
-        from memoranda.ledger.file_sync import places_of
-
-        number = planned.change.number
-        positions = [
-            position
-            for position, step in enumerate(planned.steps)
-            if any(step is lost_step for lost_step in lost_steps)
-        ]
-        self.history.retract_others(number, positions)
-        self.file_sync.add([number], places_of(lost_steps))
-
-    def _keep_large_texts(self, execution: Execution, steps: Sequence[Step]) -> None:
-        """Make the texts durable that are not stored as rows of the ledger.
-
-        They are too large, or may leave no trace in the ledger. For a new text, its temporary file
-        is synced. A replaced text gets a second name (a hard link) beside the ledger.
-
-        execution: opens the folders of the files.
-        """
-        from memoranda.ledger.execution import PARALLEL_WRITES
-        from memoranda.ledger.file_sync import sync_places
-        from memoranda.ledger.history import LARGE
-
-        puts = [step for step in steps if step.do == StepKind.PUT and not _is_in_ledger(step)]
-        if puts:
-            # Threads are only started for several files.
-            threads = self._threads if len(puts) >= PARALLEL_WRITES else None
-            execution.sync_temps(puts, threads)
-            sync_places({os.path.join(step.root, step.temp_folder) for step in puts})
-        for step in steps:
-            if step.old is None or not _keeps_old(step):
-                continue
-            is_large = len(step.old.data) >= LARGE
-            if is_large:
-                with execution.opened(step) as (folder, name):
-                    self.history.keep_large(step.old, name, folder)
-
-    def _record(self, changes: Sequence[PlannedChange]) -> None:
-        """Commit changes in the ledger. From then on they survive a crash.
-
-        A change may set rows of the ledger. If others changed these rows since they were read, the
-        change is not recorded, and its `error` becomes a Conflict.
-        """
-        number = self._number_before(changes)
-        batch = number + 1
-        is_durable = not all(_is_safe_in_file(planned) for planned in changes)
-        with self.database.transaction(durable=is_durable) as connection:
-            for planned in changes:
-                connection.execute("savepoint one_change")
-                try:
-                    self._record_change(connection, planned, number + 1, batch)
-                    number += 1
-                except Conflict as error:
-                    connection.execute("rollback to one_change")
-                    planned.error = error
-                connection.execute("release one_change")
-
-    def _number_before(self, changes: Sequence[PlannedChange]) -> int:
-        """Return the number of the latest change in the ledger: these changes get the next ones."""
-        return self.history.last
-
-    def _record_change(
-        self, connection: Connection, planned: PlannedChange, number: int, batch: int
-    ) -> None:
-        """Insert the rows of one change.
-
-        planned: the change.
-        batch: the number of the first change that is committed together with this one.
-        """
-        from memoranda.ledger.change import touched_by
-
-        change = planned.change
-        change.number = number
-        is_first_of_run = change.run == 0
-        if is_first_of_run:
-            change.run = number
-        if planned.lines is not None:
-            self._record_lines(connection, planned, planned.lines)
-            return
-        change.files = [touched_by(step) for step in planned.steps]
-        self.reads.subtract(connection, planned.folded)
-        self.history.record(connection, [change])
-        values = (number, batch, self._boot)
-        connection.execute("insert into unsynced (change, batch, boot) values (?, ?, ?)", values)
-        self._keep_replaced(connection, planned.steps)
-        connection.executemany(
-            _PENDING_STEP,
-            [
-                (number, position, *_pending_columns(step))
-                for position, step in enumerate(planned.steps)
-            ],
-        )
-        self.review_rows.apply(connection, planned.steps)
-
-    def _record_lines(
-        self, connection: Connection, planned: PlannedChange, lines: LineChange
-    ) -> None:
-        """Record a change of a file used in place.
-
-        planned: the change.
-        lines: how the lines get into the file.
-        """
-        # A change of lines has exactly one step
-        (step,) = planned.steps
-        change = planned.change
-        change.files = self.lines.touched_by(connection, step)
-        self.history.record(connection, [change])
-        self.lines.begin(connection, change.number, lines)
-
-    def _keep_replaced(self, connection: Connection, steps: Sequence[Step]) -> None:
-        """Insert the texts that steps replace. Large ones are in files of their own."""
-        from memoranda.ledger.history import LARGE
-
-        replaced = [
-            (step.old.etag, step.old.data)
-            for step in steps
-            if step.old is not None and _keeps_old(step) and len(step.old.data) < LARGE
-        ]
-        connection.executemany("insert or ignore into text (sha256, data) values (?, ?)", replaced)
-
-    def _record_temp_folders(self, steps: Sequence[Step]) -> None:
-        """Record where temporary files will be, before they exist.
-
-        After a crash, leftover files are looked for there (`_remove_temps`).
-        """
-        projects = {(step.root, step.temp_folder): step.project for step in steps if step.temp}
-        new_folders = projects.keys() - self._temp_folders
-        if not new_folders:
-            return
-        with self.database.transaction(durable=False) as connection:
-            connection.executemany(
-                "insert or ignore into temp_folder (project, root, path) values (?, ?, ?)",
-                [(projects[folder], *folder) for folder in new_folders],
-            )
-        self._temp_folders |= new_folders
-
-    @cached_property
-    def _threads(self) -> ThreadPoolExecutor:
-        """Threads that wait for the disk while it syncs many files at once."""
-        from concurrent.futures import ThreadPoolExecutor
-
-        from memoranda.ledger.execution import PARALLEL_WRITES
-
-        return ThreadPoolExecutor(PARALLEL_WRITES, thread_name_prefix="sync")
-
-    def _forget_synced(self, numbers: Sequence[int]) -> None:
-        """Delete the rows by which changes are carried out again after a crash.
-
-        The files of the changes are safe on disk now. Changes that were set aside keep their rows.
-
-        The rows also have the texts that the changes wrote. If an editor has saved over such a text
-        before anybody read it, no other place has it. Then the history keeps it.
-
-        numbers: the numbers of the changes.
-        """
-        rows = [(number,) for number in numbers]
-        overwritten_texts = [
-            step.data
-            for step in self._pending_steps(numbers)
-            if step.data is not None
-            and _has_other_text(os.path.join(step.root, step.path), step.data)
-        ]
-        with self.database.transaction(durable=False) as connection:
-            for data in overwritten_texts:
-                self.history.keep_written_text(connection, data)
-            for table in ("pending_step", "unsynced"):
-                sql = (
-                    f"delete from {table} where change = ? "
-                    "and change not in (select change from waiting)"
-                )
-                connection.executemany(sql, rows)
-
     # --- after a death
 
     def unfinished(self) -> bool:
@@ -782,6 +808,16 @@ class Ledger:
     def has_line_change(self) -> bool:
         """Whether a change of a file used in place is under way, or its writer died."""
         return self.database.row("select 1 from line_change limit 1") is not None
+
+    def try_to_recover(self) -> None:
+        """Complete the changes that a crashed writer left, if the lock is free.
+
+        If a writer holds the lock, it is alive and completes its own changes. In a read-only home
+        nothing can be completed.
+        """
+        # Whenever the lock is taken, `_complete_interrupted` is called
+        with suppress(Busy, OSError, StorageError), waits_at_most(_RECOVERY_WAITS), self.lock:
+            pass
 
     def _complete_interrupted(self, has_died: bool) -> None:
         """Complete the changes that a crash or a power failure interrupted.
@@ -815,46 +851,6 @@ class Ledger:
         for kind in (ANSWER, REQUEST):
             with suppress(Damaged):
                 take_over_review(self.layout, self.database, kind)
-
-    def review_values(self, kind: str) -> dict[str, dict[str, Any]]:
-        """Return the owner's answers (kind ANSWER) or the agents' requests (REQUEST), by key.
-
-        Raises StorageError.
-        """
-        if self._is_in_file(kind):
-            from memoranda.ledger.takeover import take_over_review
-
-            with self.lock:
-                take_over_review(self.layout, self.database, kind)
-        return self.review_rows.all(kind)
-
-    def _is_in_file(self, kind: str) -> bool:
-        """Whether an earlier version left a file with the rows of this kind."""
-        from memoranda.ledger.takeover import review_files
-
-        return review_files(self.layout)[kind][0].exists()
-
-    def review_value(self, kind: str, key: str) -> dict[str, Any] | None:
-        """Return the answer or request with this key, None if none exists. Raises StorageError."""
-        if self._is_in_file(kind):
-            return self.review_values(kind).get(key)
-        return self.review_rows.value(kind, key)
-
-    def session(self, client: str, name: str) -> SessionRows:
-        """Return the record of the notes that a session of a client was given.
-
-        client: the agent program, such as `claude-code`.
-        name: the id of one conversation in it.
-        """
-        from memoranda.ledger.sessions import SessionRows
-
-        return SessionRows(self.database, client, name)
-
-    def forget_sessions(self) -> None:
-        """Delete the records of the notes that all sessions were given. Raises StorageError."""
-        from memoranda.ledger.sessions import forget_sessions
-
-        forget_sessions(self.database)
 
     def _look_through(self) -> None:
         """Find changes that are recorded but not synced to the disk yet.
@@ -894,9 +890,12 @@ class Ledger:
             may_be_unfinished = has_lost_power or row["batch"] == latest_batch
             if may_be_unfinished:
                 try:
-                    self._finish(number, lost_power=has_lost_power)
+                    self._complete(number, lost_power=has_lost_power)
                 except (OSError, MemorandaError):
-                    self._set_aside(number)
+                    # The disk of the project may not be mounted. `memory doctor` tries again.
+                    sql = "insert or ignore into waiting (change) values (?)"
+                    with self.database.transaction() as connection:
+                        connection.execute(sql, (number,))
                     continue
             carried_out.append(number)
         self._write_refused_again()
@@ -906,6 +905,75 @@ class Ledger:
     def _has_lost_power(self, row: Row) -> bool:
         """Whether the machine was restarted since a change of the table `unsynced` was made."""
         return row["boot"] not in (self._boot, self.refused_files.mark)
+
+    def _complete(self, number: int, *, lost_power: bool) -> None:
+        """Carry out those steps of one recorded change that are not done yet.
+
+        number: the number of the change.
+        lost_power: whether the machine stopped since it was recorded. Then written files may be
+            empty.
+
+        Raises MemorandaError, OSError when a file is out of reach.
+        """
+        from memoranda.ledger.execution import Execution
+
+        change = self.history.change(number)
+        steps = self._pending_steps([number])
+        # Without all of its rows the change cannot be carried out as a whole
+        if change is None or len(steps) != len(change.files):
+            return
+        for step in steps:
+            # The folder of the project may be on a disk that is not mounted now
+            if not os.path.isdir(step.root):
+                raise NotFound(step.path, step.project)
+        execution = Execution()
+        try:
+            # Somebody edited a file before the first step: the edit wins, as in a Conflict
+            if not lost_power and execution.is_overtaken(steps, change.files):
+                self.history.retract([number])
+                return
+            for step, touched in zip(steps, change.files, strict=True):
+                # If a later change is on the disk already, its file must not become an earlier one
+                if lost_power and self.refused_files.is_replaced(number, step):
+                    continue
+                execution.resume(step, touched, lost_power=lost_power)
+            execution.finish()
+            execution.remove_temps(steps)
+        finally:
+            execution.close()
+
+    def _pending_steps(self, numbers: Iterable[int]) -> list[Step]:
+        """Return the steps of unsynced changes as they were planned, from the rows of the ledger.
+
+        numbers: the numbers of the changes.
+        """
+        sql = (
+            "select s.do, s.project, s.path, s.dest, s.scope, s.link, s.kept, p.root, p.temp, "
+            "p.temp_folder, p.mode, p.data from step s join pending_step p "
+            "on p.change = s.change and p.position = s.position where s.change = ? "
+            "order by s.position"
+        )
+        steps: list[Step] = []
+        for number in numbers:
+            steps += [self._planned_step(row) for row in self.database.rows(sql, (number,))]
+        return steps
+
+    @staticmethod
+    def _planned_step(row: Row) -> Step:
+        """Return a step as it was planned, from its rows in the tables `step` and `pending_step`."""
+        from memoranda.sources.step import Step
+
+        step = Step(row["do"], row["project"], row["root"], row["path"], row["dest"])
+        step.mode = row["mode"]
+        step.scope = row["scope"]
+        step.link = os.fsdecode(row["link"])
+        step.kept = bool(row["kept"])
+        step.temp = row["temp"]
+        step.temp_folder = row["temp_folder"]
+        # Large texts are only in the temporary file.
+        if row["data"] is not None:
+            step.data = bytes(row["data"])
+        return step
 
     def _write_refused_again(self) -> list[int]:
         """Write the files of refused changes once more, and return the numbers of these changes.
@@ -964,58 +1032,6 @@ class Ledger:
             return
         self.refused_files.record_written()
 
-    def _finish(self, number: int, *, lost_power: bool) -> None:
-        """Carry out those steps of one recorded change that are not done yet.
-
-        number: the number of the change.
-        lost_power: whether the machine stopped since it was recorded. Then written files may be
-            empty.
-
-        Raises MemorandaError, OSError when a file is out of reach.
-        """
-        from memoranda.ledger.execution import Execution
-
-        change = self.history.change(number)
-        steps = self._pending_steps([number])
-        # Without all of its rows the change cannot be carried out as a whole
-        if change is None or len(steps) != len(change.files):
-            return
-        for step in steps:
-            # The folder of the project may be on a disk that is not mounted now
-            if not os.path.isdir(step.root):
-                raise NotFound(step.path, step.project)
-        execution = Execution()
-        try:
-            # Somebody edited a file before the first step: the edit wins, as in a Conflict
-            if not lost_power and execution.is_overtaken(steps, change.files):
-                self.history.retract([number])
-                return
-            for step, touched in zip(steps, change.files, strict=True):
-                # If a later change is on the disk already, its file must not become an earlier one
-                if lost_power and self.refused_files.is_replaced(number, step):
-                    continue
-                execution.resume(step, touched, lost_power=lost_power)
-            execution.finish()
-            execution.remove_temps(steps)
-        finally:
-            execution.close()
-
-    def _pending_steps(self, numbers: Iterable[int]) -> list[Step]:
-        """Return the steps of unsynced changes as they were planned, from the rows of the ledger.
-
-        numbers: the numbers of the changes.
-        """
-        sql = (
-            "select s.do, s.project, s.path, s.dest, s.scope, s.link, s.kept, p.root, p.temp, "
-            "p.temp_folder, p.mode, p.data from step s join pending_step p "
-            "on p.change = s.change and p.position = s.position where s.change = ? "
-            "order by s.position"
-        )
-        steps: list[Step] = []
-        for number in numbers:
-            steps += [_planned_step(row) for row in self.database.rows(sql, (number,))]
-        return steps
-
     def _remove_temps(self) -> None:
         """Remove the temporary files of this process and of processes that died."""
         for row in self.database.rows("select root, path from temp_folder"):
@@ -1023,16 +1039,17 @@ class Ledger:
             # Files that the disk does not remove now are removed another time.
             with suppress(OSError):
                 for name in os.listdir(folder):
-                    if _is_ended_temp(name):
+                    if self._is_ended_temp(name):
                         os.unlink(os.path.join(folder, name))
 
-    def _set_aside(self, number: int) -> None:
-        """Set a change aside that cannot be carried out now, as on a disk that is not mounted.
-
-        The command `memory doctor` retries it later.
-        """
-        with self.database.transaction() as connection:
-            connection.execute("insert or ignore into waiting (change) values (?)", (number,))
+    @staticmethod
+    def _is_ended_temp(name: str) -> bool:
+        """Whether a file is a temporary file of this process, or of a process that has ended."""
+        match = _TEMP.fullmatch(name)
+        if match is None:
+            return False
+        process = int(match[1])
+        return process == os.getpid() or not is_alive(process)
 
     def set_aside(self) -> list[str]:
         """Return the names of the changes that were set aside, oldest first: `["change-17"]`."""
@@ -1048,13 +1065,55 @@ class Ledger:
 
         number = int(name.removeprefix(_WAITING_PREFIX))
         try:
-            self._finish(number, lost_power=False)
+            self._complete(number, lost_power=False)
         except OSError as error:
             raise refusal(name, error) from None
         with self.database.transaction() as connection:
             connection.execute("delete from waiting where change = ?", (number,))
         sync_places(places_of(self._pending_steps([number])))
         self._forget_synced([number])
+
+    # --- answers of the owner, requests of agents, sessions
+
+    def review_values(self, kind: str) -> dict[str, dict[str, Any]]:
+        """Return the owner's answers (kind ANSWER) or the agents' requests (REQUEST), by key.
+
+        Raises StorageError.
+        """
+        if self._is_in_file(kind):
+            from memoranda.ledger.takeover import take_over_review
+
+            with self.lock:
+                take_over_review(self.layout, self.database, kind)
+        return self.review_rows.all(kind)
+
+    def review_value(self, kind: str, key: str) -> dict[str, Any] | None:
+        """Return the answer or request with this key, None if none exists. Raises StorageError."""
+        if self._is_in_file(kind):
+            return self.review_values(kind).get(key)
+        return self.review_rows.value(kind, key)
+
+    def _is_in_file(self, kind: str) -> bool:
+        """Whether an earlier version left a file with the rows of this kind."""
+        from memoranda.ledger.takeover import review_files
+
+        return review_files(self.layout)[kind][0].exists()
+
+    def session(self, client: str, name: str) -> SessionRows:
+        """Return the record of the notes that a session of a client was given.
+
+        client: the agent program, such as `claude-code`.
+        name: the id of one conversation in it.
+        """
+        from memoranda.ledger.sessions import SessionRows
+
+        return SessionRows(self.database, client, name)
+
+    def forget_sessions(self) -> None:
+        """Delete the records of the notes that all sessions were given. Raises StorageError."""
+        from memoranda.ledger.sessions import forget_sessions
+
+        forget_sessions(self.database)
 
     # --- forgetting
 
@@ -1157,90 +1216,6 @@ def missing_folders(
     return [missing[place] for place in sorted(missing)]
 
 
-def _planned_step(row: Row) -> Step:
-    """Return a step as it was planned, from its rows in the tables `step` and `pending_step`."""
-    from memoranda.sources.step import Step
-
-    step = Step(row["do"], row["project"], row["root"], row["path"], row["dest"])
-    step.mode = row["mode"]
-    step.scope = row["scope"]
-    step.link = os.fsdecode(row["link"])
-    step.kept = bool(row["kept"])
-    step.temp = row["temp"]
-    step.temp_folder = row["temp_folder"]
-    # Large texts are only in the temporary file.
-    if row["data"] is not None:
-        step.data = bytes(row["data"])
-    return step
-
-
-def _is_ended_temp(name: str) -> bool:
-    """Whether a file is a temporary file of this process, or of a process that has ended."""
-    match = _TEMP.fullmatch(name)
-    if match is None:
-        return False
-    process = int(match[1])
-    return process == os.getpid() or not is_alive(process)
-
-
-def _is_safe_in_file(planned: PlannedChange) -> bool:
-    """Whether the change is durable without a sync of the ledger.
-
-    Only a change that adds a single line to a file used in place is: the file itself is synced, and
-    the line is there or not. If several lines were added, a crash could leave some of them.
-    """
-    lines = planned.lines
-    return lines is not None and not lines.old and len(lines.added) == 1
-
-
-def _pending_columns(step: Step) -> tuple[object, ...]:
-    """Return the values of `pending_step` that are needed to carry out a step again.
-
-    They are root, temp, temp_folder, mode and data, as in `_PENDING_STEP`.
-    """
-    # Without a mode of its own, a step gives the new file the mode of the replaced one
-    mode = step.mode
-    if mode is None and step.old is not None:
-        mode = step.old.mode
-    new_text = None
-    if _is_in_ledger(step):
-        new_text = step.data
-    return (step.root, step.temp, step.temp_folder, mode, new_text)
-
-
-def _has_other_text(path: str, data: bytes) -> bool:
-    """Whether there is a file at a path that has other bytes. A file that cannot be read has not."""
-    with suppress(OSError):
-        status = os.stat(path, follow_symlinks=False)
-        if not stat.S_ISREG(status.st_mode):
-            return False
-        if status.st_size != len(data):
-            return True
-        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
-        with open(descriptor, "rb") as file:
-            return file.read() != data
-    return False
-
-
-def _keeps_old(step: Step) -> bool:
-    """Whether the history keeps the text that the step replaces."""
-    return (
-        step.old is not None
-        and step.kept
-        and step.do in (StepKind.PUT, StepKind.REMOVE, StepKind.SET)
-    )
-
-
-def _is_in_ledger(step: Step) -> bool:
-    """Whether the ledger holds the step's new text until the file is synced.
-
-    It does not hold large texts, and texts that must leave no trace (`Step.is_passing`).
-    """
-    from memoranda.ledger.history import LARGE
-
-    return not step.is_passing and step.data is not None and len(step.data) < LARGE
-
-
 def temp_mark() -> str:
     """Return the text that the names of a change's temporary files begin with.
 
@@ -1272,3 +1247,22 @@ def _existing_folder(root: str, folder: str) -> str:
     while folder and not os.path.isdir(os.path.join(root, folder)):
         folder = folder.rpartition("/")[0]
     return folder
+
+
+def _is_in_ledger(step: Step) -> bool:
+    """Whether the ledger holds the step's new text until the file is synced.
+
+    It does not hold large texts, and texts that must leave no trace (`Step.is_passing`).
+    """
+    from memoranda.ledger.history import LARGE
+
+    return not step.is_passing and step.data is not None and len(step.data) < LARGE
+
+
+def _keeps_old(step: Step) -> bool:
+    """Whether the history keeps the text that the step replaces."""
+    return (
+        step.old is not None
+        and step.kept
+        and step.do in (StepKind.PUT, StepKind.REMOVE, StepKind.SET)
+    )

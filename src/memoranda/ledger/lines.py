@@ -136,25 +136,25 @@ class LineChanges:
     def recover(self) -> None:
         """Complete the changes of a writer that died, or delete those that it had not begun."""
         for row in self._database.rows("select * from line_change order by change"):
+            number = row["change"]
+            record = _WriteRecord.of_json(row["record"])
             try:
-                self._complete(row["change"], _WriteRecord.of_json(row["record"]))
+                if self._completes_file(number, record):
+                    self.end(number)
+                else:
+                    self._history.retract([number])
             except (OSError, NotFound, StorageError):
                 # The file is out of reach; the record waits for it
                 continue
 
-    def _complete(self, number: int, record: _WriteRecord) -> None:
-        """Complete one change, or delete it if nothing of it was written.
+    def _completes_file(self, number: int, record: _WriteRecord) -> bool:
+        """Write the rest of the lines of a change, if a part of them is in the file.
 
         number: the number of the change.
         record: how its lines get into the file.
-        """
-        if self._completes_file(number, record):
-            self.end(number)
-        else:
-            self._history.retract([number])
 
-    def _completes_file(self, number: int, record: _WriteRecord) -> bool:
-        """Complete what was written of a change. Return False if nothing of it was."""
+        Returns whether all lines are in the file now. False if none of them was.
+        """
         # Most homes never need this module
         from memoranda.sources.locked_file import LockedFile
 

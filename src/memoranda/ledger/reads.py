@@ -119,24 +119,17 @@ class Reads:
         if not has_mutex:
             return
         try:
-            self._write_with_mutex(may_wait, patience)
+            with self._guard:
+                rows = self._waiting
+                self._waiting = []
+            if self._has_stored(rows, may_wait, patience):
+                return
+            self._impatient_until = time.monotonic() + _IMPATIENT_SECONDS
+            # Other threads may have added reads meanwhile, which are newer
+            with self._guard:
+                self._waiting = [*rows, *self._waiting]
         finally:
             self._database.mutex.release()
-
-    def _write_with_mutex(self, may_wait: bool, patience: float) -> None:
-        """Do `_write`, when no other thread uses the database.
-
-        patience: how many seconds to wait for another process if `may_wait` is False.
-        """
-        with self._guard:
-            rows = self._waiting
-            self._waiting = []
-        if self._has_stored(rows, may_wait, patience):
-            return
-        self._impatient_until = time.monotonic() + _IMPATIENT_SECONDS
-        # Other threads may have added reads meanwhile, which are newer.
-        with self._guard:
-            self._waiting = [*rows, *self._waiting]
 
     def _has_stored(
         self, rows: Iterable[tuple[str, ReadRow]], may_wait: bool, patience: float

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from sqlite3 import Connection
@@ -163,21 +163,15 @@ def _insert_session(name: str) -> Insert:
 
     def insert(connection: Connection, data: bytes) -> None:
         """Insert the record from the bytes of its file."""
-        lines = [*_session_lines(data)]
-        times = [value for word, value in lines if word == "saw"]
+        # Lines such as `note 1a2b3c4d`, `text HASH` or `saw TIME`
+        lines = [line.partition(" ") for line in data.decode("ascii", "replace").splitlines()]
+        times = [value for word, _, value in lines if word == "saw"]
         saw = max(times, default=None)
         sql = "insert or ignore into session (client, session, changed, saw) values (?, ?, ?, ?)"
         connection.execute(sql, (client, session, saw or "", saw))
         connection.executemany(
             "insert or ignore into session_item (client, session, kind, value) values (?, ?, ?, ?)",
-            [(client, session, word, value) for word, value in lines if word in (NOTE, TEXT)],
+            [(client, session, word, value) for word, _, value in lines if word in (NOTE, TEXT)],
         )
 
     return insert
-
-
-def _session_lines(data: bytes) -> Iterator[tuple[str, str]]:
-    """Yield (word, value) of lines such as `note 1a2b3c4d`, `text HASH` or `saw TIME`."""
-    for line in data.decode("ascii", "replace").splitlines():
-        word, _, value = line.partition(" ")
-        yield word, value

@@ -1,8 +1,9 @@
 """Search notes. `search` returns whole notes (contract 000b, 6), `smart_search` memories by tokens
 (contract 001, 14), and `find_evidence` the chunks of notes that best answer a question.
 
-`parse` reads the query, `ranking` scores notes by features, `chunks` reads the best of them,
-`words` knows the forms of words and cuts snippets, `queries` has the SQL, `weights` the weights.
+`parse` reads a query, `question` a question. `queries` has the SQL. `ranking` scores notes by
+features, with the weights of `weights`, and `chunks` reads the best of them. `words` knows the forms
+of words and cuts snippets.
 
 A *strict* search finds notes with all words of a query. A *relaxed* one finds notes with any word,
 as for a question.
@@ -45,6 +46,12 @@ from memoranda.index.search.queries import (
     SearchContext,
     counted_to,
     search_context,
+)
+from memoranda.index.search.question import (
+    is_certain_question,
+    is_question,
+    is_short_question,
+    is_told,
 )
 from memoranda.index.search.ranking import Nearness, Ranking
 from memoranda.index.search.weights import WEIGHTS
@@ -169,7 +176,8 @@ def _with_remarks(db: sqlite3.Connection, hits: Hits, query: Query, viewer: str 
     The remark is appended to `why` and put in brackets before the passage. If the query asks about
     another time (`as_of`), the note was valid at that time, so the passage keeps its text.
 
-    viewer: the agent that asks. A newer note is named only if it may see it.
+    viewer: the agent that asks; None for the owner. A newer note is named only if the viewer may
+        see it.
     """
     marks = validity_marks(db, [hit.note.row for hit in hits], viewer)
     for hit in hits:
@@ -179,15 +187,6 @@ def _with_remarks(db: sqlite3.Connection, hits: Hits, query: Query, viewer: str 
             if query.as_of is None:
                 hit.passage = f"[{mark}] {hit.passage}"
     return hits
-
-
-def _begins_relaxed(text: str) -> bool:
-    """Whether the first search for a text is relaxed, so that a note may match with any word.
-
-    This holds for a text that tells something, and for a question without operators and quotes.
-    """
-    is_plain_question = parse.is_question(text) and parse.is_plain(text)
-    return is_plain_question or parse.is_told(text)
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,14 +209,14 @@ class _QueryKind:
         text: the query as written.
         parsed: the same query after `parse.parse`.
         """
-        is_question = parse.is_question(text)
+        is_asking = is_question(text)
         is_pasted = len(parsed.terms) >= _MIN_PASTED_TERMS
-        is_long = parse.relaxable(parsed, quotes=is_question or is_pasted)
-        is_short = parse.is_short_question(text) and parse.relaxable(parsed, quotes=True, least=1)
+        is_long = parse.relaxable(parsed, quotes=is_asking or is_pasted)
+        is_short = is_short_question(text) and parse.relaxable(parsed, quotes=True, least=1)
         if is_long:
-            is_certain = is_question
+            is_certain = is_asking
         else:
-            is_certain = is_short and parse.is_certain_question(text)
+            is_certain = is_short and is_certain_question(text)
         return cls(is_long, is_certain, is_long or is_short or is_pasted)
 
 
@@ -275,7 +274,7 @@ class _Search:
         text = self.context.query.text
         # A relaxed search that found nothing. None if there was no such search.
         relaxed: Hits | None = None
-        if _begins_relaxed(text):
+        if self._begins_relaxed(text):
             relaxed = self._relaxed()
             if relaxed.total:
                 return relaxed
@@ -297,6 +296,16 @@ class _Search:
             return self._filled_up(hits, parsed)
         return hits
 
+    @staticmethod
+    def _begins_relaxed(text: str) -> bool:
+        """Whether the first search for a text is relaxed, so that a note may match with any word.
+
+        This holds for a text that tells something, and for a question without operators and quotes.
+        Operators and quotes ask for certain words.
+        """
+        is_plain_question = is_question(text) and parse.is_plain(text)
+        return is_plain_question or is_told(text)
+
     def _without_strict_hits(
         self, parsed: parse.ParsedQuery, kind: _QueryKind, relaxed: Hits | None
     ) -> Hits:
@@ -304,7 +313,7 @@ class _Search:
 
         parsed: the query as clauses of terms.
         kind: the properties of the query.
-        relaxed: the result of a relaxed search, if there was one.
+        relaxed: the result of a relaxed search that was tried first. None if no such search was made.
         """
         if kind.is_relaxed:
             return self._relaxed() if relaxed is None else relaxed
@@ -329,24 +338,32 @@ class _Search:
     def _strict(self, parsed: parse.ParsedQuery) -> Hits:
         """Search for notes with all words of a query, and return one page of hits.
 
-        Notes with the words as whole words come first. Then come notes in which a word only begins
-        a longer word.
+        The hits come in this order:
+        1. notes with the words as whole words. First those that are read, which are the best by
+           BM25 or by their names: they are sorted by what they say. Then the others by BM25.
+        2. notes in which a word only begins a longer word, in the same way.
+        3. notes that were not sorted, since very many match: the newest first.
+        BM25 says little about a single word. If more than _MAX_SORTED notes have it, they are taken
+        by age instead, the newest first.
 
         parsed: the query as clauses of terms.
         """
+        # Find the notes: `match` makes an expression for SQLite's full-text tables of the words
         context = self.context
         matches = self._matches(context.match(parsed))
         if not matches.total:
             return Hits([], total=0)
         whole, longer = self._groups(parsed, matches)
 
-        # Read the best notes of both groups, and sort each group by what was read.
+        # Read the best notes of both groups, and sort them within their group
         best = whole.best + longer.best
         ranking = Ranking(context, context.query.text, self.today, query=parsed, found_rows=best)
         reading = ChunkReading(ranking)
         order = whole.order + longer.order
         for group in (whole, longer):
             order = _with_group_ranked(order, group.best, reading, parsed)
+
+        # Cut the page out of this order, and fill it with notes that were not sorted
         total = matches.total
         page_rows = order[self.offset : self.offset + self.limit]
         if len(page_rows) < self.limit:
@@ -532,17 +549,17 @@ class _Search:
         notes = infos(context.db, rows)
         hits = list(first)
         for row in rows:
-            text = texts[row]
-            passage, line = reading.shown(text)
+            note_text = texts[row]
+            passage, line = reading.shown(note_text)
             score = round(reading.score(row), 6)
             if hits:
                 score = min(score, hits[-1].score)
-            matched_words = reading.matched(text)
+            matched_words = reading.matched(note_text)
             hit = Hit(
                 notes[row],
                 passage,
                 score,
-                why=reading.why(text),
+                why=reading.why(note_text),
                 line=line,
                 shares=adding_up(reading.shares(row), score) if self.explain else {},
                 words=(*matched_words.title, *matched_words.text),
@@ -612,7 +629,7 @@ def _holds_all(note: NoteText | None, texts: Sequence[str]) -> bool:
     """
     if note is None:
         return False
-    written = _composed(f"{note.called}\n{note.text}")
+    written = _composed(f"{note.name_text}\n{note.text}")
     return all(text in written for text in texts)
 
 
@@ -897,17 +914,17 @@ def _chunks_that_fit(
     notes = infos(db, reading.rows)
     evidence = _EvidenceText(space)
     for row, start, stop, score in reading.relevant(least):
-        text = reading.texts[row]
+        note_text = reading.texts[row]
         note = notes[row]
         if skip is not None and skip(note):
             continue
-        passage = text.text[start:stop].strip()
+        passage = note_text.text[start:stop].strip()
         if row in marks:
             passage = f"[{marks[row]}] {passage}"
         passage = evidence.take(visible(passage).replace("\n", BELOW), note)
         if passage:
-            line = text.front.count("\n") + text.text.count("\n", 0, start) + 1
-            yield Hit(note, passage, round(score, 6), reading.why(text), line)
+            line = note_text.front.count("\n") + note_text.text.count("\n", 0, start) + 1
+            yield Hit(note, passage, round(score, 6), reading.why(note_text), line)
 
 
 class _EvidenceText:
@@ -941,7 +958,9 @@ class _EvidenceText:
                 return ""
             passage = passage[:room].rstrip()
         words = frozenset(tokens(passage))
-        if not passage or self._is_repeated(words):
+        informative = words - stop_words()
+        is_repeated = any(informative <= earlier_words for earlier_words in self._words_of_passages)
+        if not passage or is_repeated:
             return ""
         self._space_left -= len(passage) + added
         self._rows.add(note.row)
@@ -961,8 +980,3 @@ class _EvidenceText:
             return len(BELOW)
         # Both lengths have the line break between the heading and the passage.
         return heading.length(is_shared=heading.group in self._groups) + len(BELOW) - 1
-
-    def _is_repeated(self, words: frozenset[str]) -> bool:
-        """Whether one of the passages has all informative words of another text."""
-        informative = words - stop_words()
-        return any(informative <= other_words for other_words in self._words_of_passages)

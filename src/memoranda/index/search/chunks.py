@@ -114,7 +114,7 @@ class Chunk:
     words: about how many words the chunk has.
     speaker: the folded first name of the person who says the chunk. None if no speaker is named.
     bits: the words of the query that the chunk contains, as a number (word_marks.py).
-    often: word → how often the chunk contains it. Words are numbered as in the query, from 0.
+    counts: word → how often the chunk contains it. Words are numbered as in the query, from 0.
     places: the places of these words in the text of the note.
     score: the score of the chunk.
     word_score: its score by words alone. The best chunk has 1.
@@ -130,7 +130,7 @@ class Chunk:
     words: int
     speaker: str | None
     bits: int = 0
-    often: dict[int, int] = field(default_factory=dict)
+    counts: dict[int, int] = field(default_factory=dict)
     score: float = 0.0
     places: list[Place] = field(default_factory=list)
     word_score: float = 0.0
@@ -233,7 +233,7 @@ class ChunkReading:
         self._rows_with_user = {
             row
             for row, chunks in self.chunks.items()
-            if any(is_user(piece.speaker) for piece in chunks)
+            if any(is_user(chunk.speaker) for chunk in chunks)
         }
         self.scores = {row: ranking.scores[row] for row in self.rows if row in ranking.scores}
         if self.chunks:
@@ -249,16 +249,7 @@ class ChunkReading:
         self.order = list(dict.fromkeys([*best_first, *self.rows]))
         self._lowest_score = min(self.scores.values(), default=0.0)
 
-    def _adjust_scores(self) -> None:
-        """Change the scores by topic, by conversation, and of archived and unfilled notes."""
-        if self._ranking.is_told and self._table.feedback:
-            self._learn_from_best()
-        if self._ranking.is_told and self._table.told_several:
-            self._spread_over_conversations()
-        factors = dict.fromkeys(self._archived, self._table.archived)
-        factors |= dict.fromkeys(self._unfilled, self._table.unfilled)
-        for row, factor in factors.items():
-            self._multiply(row, factor)
+    # --- the notes that are read, and their chunks
 
     def _rows_to_read(self, first: int) -> list[int]:
         """Choose the notes for `rows`: the `first` best notes, and READ_LONG more long notes."""
@@ -290,11 +281,363 @@ class ChunkReading:
         for row in rows:
             if room <= 0:
                 break
-            pieces = self._chunks_of(self.texts[row])
-            room -= sum([piece.stop - piece.start for piece in pieces])
-            if len(pieces) > 1 or self._features[row].conversation is None:
-                chunks_of_notes[row] = pieces
+            chunks = self._chunks_of(self.texts[row])
+            room -= sum([chunk.stop - chunk.start for chunk in chunks])
+            if len(chunks) > 1 or self._features[row].conversation is None:
+                chunks_of_notes[row] = chunks
         return chunks_of_notes
+
+    def _chunks_of(self, note_text: NoteText) -> list[Chunk]:
+        """Cut a note into chunks, without scores.
+
+        A short note is one chunk. Chunks that the index keeps (`text.cuts`) are taken from there.
+        For a very long note, only the passages in `text.spans` are cut, up to _MAX_NOTE_CHARACTERS.
+        """
+        note = self._features.get(note_text.row)
+        if note is not None and not note.is_long:
+            return [
+                Chunk(
+                    note_text.row,
+                    start=0,
+                    stop=len(note_text.text),
+                    words=note.words,
+                    speaker=note.speaker,
+                )
+            ]
+        if note_text.cuts is not None:
+            return [
+                Chunk(note_text.row, *span)
+                for span in spans_from_index(note_text.cuts, note_text.speakers)
+            ]
+        chunks: list[Chunk] = []
+        size = 0
+        for first, last in note_text.spans:
+            if size > _MAX_NOTE_CHARACTERS:
+                break
+            # Positions in the span become positions in the text.
+            chunks += [
+                Chunk(note_text.row, first + start, first + stop, words, speaker)
+                for start, stop, words, speaker in self._sized_chunks(note_text.text[first:last])
+            ]
+            size += last - first
+        return chunks
+
+    @staticmethod
+    def _sized_chunks(text: str) -> list[ChunkSpan]:
+        """Return the result of `chunk_spans` for a text, from `_known_chunks` if it is there."""
+        text_hash = hash(text)
+        chunks = _known_chunks.get(text_hash)
+        if chunks is None:
+            chunks = chunk_spans(text)
+            if len(_known_chunks) >= _CACHE_SIZE:
+                _known_chunks.clear()
+            _known_chunks[text_hash] = chunks
+        return chunks
+
+    # --- the scores of chunks
+
+    def _score_chunks(self) -> None:
+        """Score all chunks and give each note the score of its best chunk.
+
+        A note that was not cut into chunks counts as one chunk, so that its score is comparable.
+        """
+        scorer = self._ranking.scorer
+        brevity = self._table.brevity
+        # Score by words: the chunks, and the notes without chunks beside them.
+        self._find_words()
+        all_chunks = list(chain.from_iterable(self.chunks.values()))
+        uncut_notes = self._uncut_notes()
+        matching = [chunk for chunk in all_chunks if chunk.bits]
+        _score_words([*matching, *uncut_notes.values()], scorer, brevity)
+        # Then the notes with chunks as wholes.
+        whole_notes = {
+            row: self._as_one_chunk(chunks, self._bits[row]) for row, chunks in self.chunks.items()
+        }
+        _score_words(whole_notes.values(), scorer, brevity)
+        all_notes = [*whole_notes.values(), *uncut_notes.values()]
+        highest = max([scorer[note.bits] for note in all_notes]) or 1.0
+
+        # Add the other features, first those of the note, then those of the chunk.
+        neighbors = self._neighbor_scores(matching)
+        speakers = self._asked_speakers(all_chunks)
+        for row, chunks in self.chunks.items():
+            self._parts_of_note[row] = self._about_note(row, whole_notes[row], highest)
+            from_note = sum(self._parts_of_note[row].values())
+            for chunk in chunks:
+                self._score_chunk(chunk, from_note, neighbors.get(id(chunk), 0.0), speakers)
+        self._read_closely(all_chunks)
+
+        # A note has the score of its best chunk.
+        for row, chunks in self.chunks.items():
+            self.scores[row] = round(max(chunk.score for chunk in chunks), 6)
+        self._rescale({row: note.word_score for row, note in uncut_notes.items()})
+
+    @staticmethod
+    def _as_one_chunk(chunks: Sequence[Chunk], bits: int) -> Chunk:
+        """Combine all chunks of a note into one chunk, with the words and counts of all.
+
+        bits: the words of the query that the names of the note contain.
+        """
+        counts: dict[int, int] = {}
+        for chunk in chunks:
+            bits |= chunk.bits
+            for word, count in chunk.counts.items():
+                counts[word] = counts.get(word, 0) + count
+        return Chunk(
+            row=chunks[0].row,
+            start=chunks[0].start,
+            stop=chunks[-1].stop,
+            words=sum(chunk.words for chunk in chunks),
+            speaker=None,
+            bits=bits,
+            counts=counts,
+            name_words=chunks[0].name_words,
+        )
+
+    def _find_words(self) -> None:
+        """Find the words of the query in all chunks.
+
+        Sets `bits`, `counts`, `places` and `name_words` of each chunk, and the bits of each note.
+        """
+        for row, chunks in self.chunks.items():
+            note_text = self.texts[row]
+            note_bits = self._bits_before_reading(note_text)
+            self._bits[row] = note_bits
+            name_words = word_count(note_text.name_text)
+            for chunk in chunks:
+                chunk.name_words = name_words
+            if len(chunks) == 1:
+                # The chunk is the whole note.
+                chunks[0].bits = note_bits
+            self._find_in_text(note_text, chunks, note_bits & self._ranking.scorer.in_titles)
+
+    def _bits_before_reading(self, note_text: NoteText) -> int:
+        """Return bits: the words of the query that a note is known to have before its text is read.
+
+        For a question, the index knows the words of the whole note. A search for all words has to
+        prove each word in the text itself, so only the words in the names of the note count here.
+        """
+        if self.is_strict:
+            return self._bits_of_names(note_text)
+        return self._ranking.bits.get(note_text.row, 0)
+
+    def _bits_of_names(self, note_text: NoteText) -> int:
+        """Return the bits of the words that are in title, headings, tags or address of a note.
+
+        A word in the address counts as little as a longer word (LOOSE).
+        """
+        bits = 0
+        for _, word, _ in self._finder.places(note_text.name_text):
+            bits |= bits_of(word, EXACT | TITLE)
+        for _, word, _ in self._finder.places(note_text.address):
+            bits |= bits_of(word, LOOSE)
+        return bits
+
+    def _find_in_text(self, note_text: NoteText, chunks: Sequence[Chunk], title_bits: int) -> None:
+        """Find the words of the query in the text of a note, and add them to its chunks.
+
+        A title, heading or tag says what every chunk is about: under the title "Staging", the chunk
+        "The port is 8080" answers "staging port" with both words. But a chunk without a word of the
+        query does not match because of the title alone.
+
+        title_bits: the words of the query in title, headings and tags of the note.
+        """
+        starts = [chunk.start for chunk in chunks]
+        for start, stop in note_text.spans:
+            # The later passages of a very long text were not cut into chunks.
+            if start >= chunks[-1].stop:
+                break
+            for offset, word, word_bits in self._finder.places(note_text.text[start:stop]):
+                place = start + offset
+                # The chunk with this place is the last one that does not start behind it.
+                chunk = chunks[bisect_right(starts, place) - 1]
+                chunk.counts[word] = chunk.counts.get(word, 0) + 1
+                chunk.places.append((place, word))
+                chunk.bits |= word_bits | title_bits
+
+    def _uncut_notes(self) -> dict[int, Chunk]:
+        """Return each note that was not cut into chunks as one chunk, by row."""
+        bits = self._ranking.bits
+        return {
+            row: Chunk(row, start=0, stop=0, words=note.words, speaker=None, bits=bits.get(row, 0))
+            for row, note in self._features.items()
+            if row not in self.chunks
+        }
+
+    def _neighbor_scores(self, all_chunks: Sequence[Chunk]) -> dict[int, float]:
+        """Return how much the neighbors of the best chunks gain from them.
+
+        The result maps `id(neighbor)` to the sum of the shares that the neighbor gets.
+        """
+        table = self._table
+        scores = dict[int, float]()
+        # id(chunk) -> (all chunks of its note, position of the chunk among them)
+        places = {
+            id(chunk): (chunks, position)
+            for chunks in self.chunks.values()
+            for position, chunk in enumerate(chunks)
+        }
+        around = table.around
+        # (steps from the source to the neighbor, share of the source's score that the neighbor
+        # gets). At step 1 the source is before its neighbor, hence `before`.
+        shares = (
+            (1, table.before),
+            (2, around),
+            (3, around),
+            (-1, table.after),
+            (-2, around),
+            (-3, around),
+        )
+        for source in nlargest(table.sources, all_chunks, key=lambda chunk: chunk.word_score):
+            chunks, position = places[id(source)]
+            for step, share in shares:
+                if 0 <= position + step < len(chunks):
+                    neighbor_id = id(chunks[position + step])
+                    gain = share * source.word_score
+                    scores[neighbor_id] = scores.get(neighbor_id, 0.0) + gain
+        return scores
+
+    def _asked_speakers(self, all_chunks: Sequence[Chunk]) -> set[str]:
+        """Return the speakers that the query names, including speakers of chunks."""
+        speakers = {chunk.speaker for chunk in all_chunks}
+        return self._ranking.speakers | {
+            word.text for word in self._ranking.words if word.text in speakers
+        }
+
+    def _about_note(self, row: int, whole: Chunk, highest: float) -> dict[str, float]:
+        """Return the features that a whole note adds to the score of each of its chunks.
+
+        whole: the note as one chunk.
+        highest: the highest word score of any note.
+        """
+        table = self._table
+        by_words = self._words_share(row) * (1 - table.passage) * whole.word_score
+        by_meaning = self._ranking.own_score(row)[1]
+        day = self._features[row].day
+        has_title = any(key(name) == self._query_key for name in self.texts[row].names)
+        return {
+            "words": table.words * by_words,
+            # The note counts as the conversation of its chunks.
+            "conversation": table.conversation * (by_words + by_meaning),
+            "conversation_words": table.conversation_words
+            * self._ranking.words_left(row)
+            * (self._ranking.scorer[whole.bits] / highest),
+            "date": table.date * sum([period.share(day) for period in self._question.periods]),
+            "meaning": table.words * by_meaning,
+            "same_title": table.same_title * has_title,
+        }
+
+    def _words_share(self, row: int) -> float:
+        """Return the share of words in the score of a note. Its meaning has the other share."""
+        if row in self._ranking.cosines:
+            return 1.0 - self._ranking.meaning_share(row)
+        return 1.0
+
+    def _score_chunk(
+        self, chunk: Chunk, from_note: float, from_neighbors: float, speakers: set[str]
+    ) -> None:
+        """Set the score of a chunk, without the features that need its text (`_read_closely`).
+
+        chunk: the chunk.
+        from_note: the part of the score that comes from the features of the note.
+        from_neighbors: the part that comes from the best chunks before and after. 0 if there are no
+            such chunks.
+        speakers: the speakers that the query names.
+        """
+        table = self._table
+        chunk.is_relevant = bool(chunk.bits or from_neighbors)
+        share = self._words_share(chunk.row) * (table.words + table.conversation) * table.passage
+        from_speaker = 0.0
+        if chunk.is_relevant and chunk.speaker in speakers:
+            from_speaker = table.speaker
+        # Whether the chunk is in a turn where a person says how things should be from now on
+        is_standing = self._ranking.is_standing(self._features[chunk.row])
+        chunk.parts = {
+            "passage": share * chunk.word_score,
+            "neighbors": from_neighbors,
+            "speaker": from_speaker,
+            "replied": table.replied if self._is_reply(chunk) else 0.0,
+            "standing": table.standing if is_standing else 0.0,
+        }
+        chunk.score = from_note + sum(chunk.parts.values())
+
+    def _is_reply(self, chunk: Chunk) -> bool:
+        """Whether an assistant says a chunk, in a talk with somebody.
+
+        The talk is either the note or, if the note is a long turn, the conversation of the note.
+        """
+        if is_assistant(chunk.speaker) and chunk.row in self._rows_with_user:
+            return True
+        return self._ranking.is_reply(self._features[chunk.row])
+
+    def _read_closely(self, all_chunks: Sequence[Chunk]) -> None:
+        """Add the features that need the text of a chunk, for the best chunks only."""
+        table = self._table
+        word_count = len(self._ranking.words)
+        rows_with_assistant = {chunk.row for chunk in all_chunks if is_assistant(chunk.speaker)}
+        best_chunks = nlargest(_MAX_READ_CHUNKS, all_chunks, key=lambda chunk: chunk.score)
+        for rank, chunk in enumerate(best_chunks):
+            note = self._features[chunk.row]
+            # The features of a short note are in the index. A chunk of a long one is read.
+            text = ""
+            first_person_score = note.first_person
+            if note.is_long:
+                text = self.texts[chunk.row].text[chunk.start : chunk.stop]
+                first_person_score = _first_person(text)
+            parts = {"own": table.own * first_person_score / 4}
+            # One word alone is near to nothing.
+            has_several_words = len(chunk.counts) > 1
+            if has_several_words and rank < _MAX_NEARNESS_CHUNKS:
+                parts["near"] = table.near * nearness(sorted(chunk.places), word_count)
+            if chunk.speaker is not None:
+                style = _style_of(text) if note.is_long else note
+                is_request = chunk.row in rows_with_assistant or is_user(chunk.speaker)
+                parts["asks"] = 0.0 if is_request else table.asks * style.question / 100
+                parts["timed"] = table.timed if self._question.when and style.has_time else 0.0
+
+            # The parts are kept apart, so that a hit can be explained.
+            chunk.parts |= parts
+            chunk.score += sum(parts.values())
+
+    def _rescale(self, own_scores: dict[int, float]) -> None:
+        """Adjust the scores of notes without chunks to the scale of the chunks.
+
+        The ranking gave the best whole note a score by words of 1. Beside chunks this note may have
+        only 0.8, if a chunk has 1. So the score by words of each note is replaced by its score
+        beside chunks. What its neighbors and its conversation add is made of the old scores, so it
+        is multiplied by 0.8.
+
+        own_scores: the score by words of each such note beside chunks, by row.
+        """
+        shares_by_row = {row: self._ranking.shares(row) for row in own_scores}
+        word_weights = {row: self._words_share(row) * self._table.words for row in own_scores}
+        # The scores by words of the ranking. The weight is 0 if only meaning counts, so the
+        # division needs `or 1`.
+        old_scores = {
+            row: row_shares.get("words", 0.0) / (word_weights[row] or 1)
+            for row, row_shares in shares_by_row.items()
+        }
+        highest_own = max(own_scores.values(), default=0.0)
+        highest_old = max(old_scores.values(), default=0.0) or 1.0
+        factor = highest_own / highest_old
+        for row, row_shares in shares_by_row.items():
+            other_shares = row_shares.get("neighbors", 0.0) + row_shares.get("conversation", 0.0)
+            change_by_words = word_weights[row] * (own_scores[row] - old_scores[row])
+            change = change_by_words + (factor - 1) * other_shares
+            self.scores[row] = round(self._ranking.scores[row] + change, 6)
+
+    # --- the scores of notes
+
+    def _adjust_scores(self) -> None:
+        """Change the scores by topic, by conversation, and of archived and unfilled notes."""
+        if self._ranking.is_told and self._table.feedback:
+            self._learn_from_best()
+        if self._ranking.is_told and self._table.told_several:
+            self._spread_over_conversations()
+        factors = dict.fromkeys(self._archived, self._table.archived)
+        factors |= dict.fromkeys(self._unfilled, self._table.unfilled)
+        for row, factor in factors.items():
+            self._multiply(row, factor)
 
     def _learn_from_best(self) -> None:
         """Raise the scores of notes and chunks about the topic of the best notes (`feedback`).
@@ -314,8 +657,8 @@ class ChunkReading:
             gain = self._table.feedback * highest * share
             self._adjustments.gains[row] = gain
             self.scores[row] = round(self.scores[row] + gain, 6)
-            for piece in self.chunks.get(row, ()):
-                piece.score += gain
+            for chunk in self.chunks.get(row, ()):
+                chunk.score += gain
 
     def _spread_over_conversations(self) -> None:
         """Lower the score of each note that follows better notes of the same conversation.
@@ -337,8 +680,8 @@ class ChunkReading:
         """Add a number below 0 to the score of a note and of its chunks."""
         self._adjustments.losses[row] = loss
         self.scores[row] = round(self.scores[row] + loss, 6)
-        for piece in self.chunks.get(row, ()):
-            piece.score += loss
+        for chunk in self.chunks.get(row, ()):
+            chunk.score += loss
 
     def _multiply(self, row: int, factor: float) -> None:
         """Multiply the score of a note and of its chunks by a factor below 1."""
@@ -346,31 +689,87 @@ class ChunkReading:
         # `min`, since a score below 0 must not rise.
         score = self.scores.get(row, 0.0)
         self.scores[row] = min(score, score * factor)
-        for piece in self.chunks.get(row, ()):
-            piece.score = min(piece.score, piece.score * factor)
+        for chunk in self.chunks.get(row, ()):
+            chunk.score = min(chunk.score, chunk.score * factor)
 
-    def shown(self, text: NoteText) -> tuple[str, int]:
+    # --- results
+
+    def score(self, row: int) -> float:
+        """Return the score of a note.
+
+        A note outside `rows` has the score of the ranking, but at most the lowest score of `rows`.
+        """
+        return self.scores.get(row, min(self._ranking.scores.get(row, 0.0), self._lowest_score))
+
+    def shares(self, row: int) -> dict[str, float]:
+        """Return the score of a note, split by feature: `{"words": 0.61, "date": 0.98}`.
+
+        Zeros are left out. `passage` is the part of the best chunk of a long note. The result is
+        empty for a note that has no score here.
+        """
+        if row not in self.scores:
+            return {}
+        gain = self._adjustments.gains.get(row, 0.0)
+        loss = self._adjustments.losses.get(row, 0.0)
+        if row not in self._parts_of_note:
+            # The difference comes from `_rescale`, or from a factor of archived notes.
+            change = self.scores[row] - self._ranking.scores[row] - gain - loss
+            parts = self._ranking.shares(row) | {"passage": change, "feedback": gain}
+            parts["several"] = parts.get("several", 0.0) + loss
+            return {name: round(value, 3) for name, value in parts.items() if round(value, 3)}
+        best_chunk = max(self.chunks[row], key=lambda chunk: chunk.score)
+        parts = self._parts_of_note[row] | best_chunk.parts
+        # The only chunk is the whole note.
+        if len(self.chunks[row]) == 1:
+            parts["words"] += parts.pop("passage")
+        parts["feedback"] = gain
+        parts["several"] = loss
+        factor = self._adjustments.factors.get(row, 1.0)
+        return {name: round(value * factor, 3) for name, value in parts.items() if round(value, 3)}
+
+    def shown(self, note_text: NoteText) -> tuple[str, int]:
         """Return (snippet from the best chunk of a note, its line in the file counted from 1)."""
-        chunks = self.chunks.get(text.row, ())
+        chunks = self.chunks.get(note_text.row, ())
         if chunks:
-            best = max(chunks, key=lambda piece: piece.score)
+            best = max(chunks, key=lambda chunk: chunk.score)
             start = best.start
             stop = best.stop
         else:
-            start, stop = self._whole(text)
+            start, stop = self._shown_part(note_text)
 
         if stop - start <= SNIPPET:
-            passage, line = shortened(text.text, start, stop)
+            passage, line = shortened(note_text.text, start, stop)
         else:
             # The places in the only chunk of a note are known already.
             if len(chunks) == 1:
                 places = chunks[0].places
             else:
-                places_in_chunk = self._finder.places(text.text[start:stop])
+                places_in_chunk = self._finder.places(note_text.text[start:stop])
                 places = [(start + offset, word) for offset, word, _ in places_in_chunk]
             word_weights = [word.weight for word in self._ranking.words]
-            passage, line = snippet(text.text, start, stop, sorted(places), word_weights)
-        return passage, line + text.front.count("\n")
+            passage, line = snippet(note_text.text, start, stop, sorted(places), word_weights)
+        return passage, line + note_text.front.count("\n")
+
+    def _shown_part(self, note_text: NoteText) -> tuple[int, int]:
+        """Return (start, stop) of the part of a note to show if its chunks were not scored.
+
+        A short text is shown whole. A long text is shown by the chunk with the most words of the
+        query.
+        """
+        if len(note_text.text) <= SHORT:
+            return 0, len(note_text.text)
+        best = max(
+            self._chunks_of(note_text),
+            key=lambda chunk: self._count_of_marks(note_text.text[chunk.start : chunk.stop]),
+        )
+        return best.start, best.stop
+
+    def _count_of_marks(self, text: str) -> int:
+        """Return how many words of the query a text contains, each counted once."""
+        bits = 0
+        for _, _, word_bits in self._finder.places(text):
+            bits |= word_bits
+        return bits.bit_count()
 
     def relevant(self, least: float) -> list[tuple[int, int, int, float]]:
         """Return all relevant chunks, the best first: (row, start, stop, score).
@@ -412,11 +811,15 @@ class ChunkReading:
     def _is_anything_near_or_certain(self, floor: float) -> bool:
         """Whether a note is near the question, or a passage has the relevance that it needs.
 
-        A cosine tells an everyday prompt better than words do. So few words in common are not
-        enough, except for a note that has no vector yet.
+        A cosine tells an everyday prompt better than words do. So a note that has a vector and is
+        not near needs _CERTAIN_RELEVANCE. For a note without a vector, `floor` is enough.
         """
         ranking = self._ranking
-        if (ranking.nearest or 0.0) >= self._related_here:
+        # By chance, the highest cosine grows with the number of notes, about as its logarithm. So
+        # a home of _MANY_NOTES asks for the whole of `related`, and an empty one for the half.
+        share_of_size = log2(ranking.context.size) / log2(_MANY_NOTES)
+        least_cosine = self._related * (1 + min(1.0, share_of_size)) / 2
+        if (ranking.nearest or 0.0) >= least_cosine:
             return True
         for passage in self._passages:
             has_vector = passage.row in ranking.cosines
@@ -425,34 +828,9 @@ class ChunkReading:
                 return True
         return False
 
-    @cached_property
-    def _related_here(self) -> float:
-        """The cosine that the nearest note must have in a home of this size.
-
-        Of more notes the highest cosine is higher by chance. It grows about as their logarithm.
-        """
-        share_of_size = log2(self._ranking.context.size) / log2(_MANY_NOTES)
-        return self._related * (1 + min(1.0, share_of_size)) / 2
-
     def _relevance_of(self, passage: _Passage) -> float:
         """Return the relevance of a passage, by its words and its length."""
         return self._ranking.relevance(passage.bits, passage.stop - passage.start)
-
-    def _relevant_chunks(self, row: int) -> list[Chunk]:
-        """Return the chunks of the note in `row` that may answer the question.
-
-        These have a word of the question, or are beside such a chunk. If there are none, but the
-        note is near the question in meaning, the best chunk of the note is returned.
-        """
-        pieces = self.chunks[row]
-        relevant = [piece for piece in pieces if piece.is_relevant]
-        if not relevant and self._is_near(row):
-            relevant = [max(pieces, key=lambda piece: piece.score)]
-        return relevant
-
-    def _is_near(self, row: int) -> bool:
-        """Whether a note is among those that are nearer to the question in meaning."""
-        return self._ranking.cosines.get(row, 0.0) >= _NEARER_HALF
 
     @cached_property
     def _passages(self) -> list[_Passage]:
@@ -464,85 +842,49 @@ class ChunkReading:
                 continue
             if row in self.chunks:
                 passages += [
-                    _Passage(row, piece.start, piece.stop, piece.score, piece.bits)
-                    for piece in self._relevant_chunks(row)
+                    _Passage(row, chunk.start, chunk.stop, chunk.score, chunk.bits)
+                    for chunk in self._relevant_chunks(row)
                 ]
             elif row in self.texts:
-                start, stop = self._whole(self.texts[row])
+                start, stop = self._shown_part(self.texts[row])
                 bits = self._ranking.bits.get(row, 0)
                 passages.append(_Passage(row, start, stop, self.score(row), bits))
         return passages
 
-    def score(self, row: int) -> float:
-        """Return the score of a note.
+    def _relevant_chunks(self, row: int) -> list[Chunk]:
+        """Return the chunks of the note in `row` that may answer the question.
 
-        A note outside `rows` has the score of the ranking, but at most the lowest score of `rows`.
+        These have a word of the question, or are beside such a chunk. If there are none, it is the
+        best chunk of a note that is near the question in meaning, and no chunk of another note.
         """
-        return self.scores.get(row, min(self._ranking.scores.get(row, 0.0), self._lowest_score))
+        chunks = self.chunks[row]
+        relevant = [chunk for chunk in chunks if chunk.is_relevant]
+        is_near = self._ranking.cosines.get(row, 0.0) >= _NEARER_HALF
+        if not relevant and is_near:
+            relevant = [max(chunks, key=lambda chunk: chunk.score)]
+        return relevant
 
-    def shares(self, row: int) -> dict[str, float]:
-        """Return the score of a note, split by feature: `{"words": 0.61, "date": 0.98}`.
-
-        Zeros are left out. `passage` is the part of the best chunk of a long note. The result is
-        empty for a note that has no score here.
-        """
-        if row not in self.scores:
-            return {}
-        gain = self._adjustments.gains.get(row, 0.0)
-        loss = self._adjustments.losses.get(row, 0.0)
-        if row not in self._parts_of_note:
-            # The difference comes from `_rescale`, or from a factor of archived notes.
-            change = self.scores[row] - self._ranking.scores[row] - gain - loss
-            parts = self._ranking.shares(row) | {"passage": change, "feedback": gain}
-            parts["several"] = parts.get("several", 0.0) + loss
-            return {name: round(value, 3) for name, value in parts.items() if round(value, 3)}
-        best_chunk = max(self.chunks[row], key=lambda piece: piece.score)
-        parts = self._parts_of_note[row] | best_chunk.parts
-        # The only chunk is the whole note.
-        if len(self.chunks[row]) == 1:
-            parts["words"] += parts.pop("passage")
-        parts["feedback"] = gain
-        parts["several"] = loss
-        factor = self._adjustments.factors.get(row, 1.0)
-        return {name: round(value * factor, 3) for name, value in parts.items() if round(value, 3)}
-
-    def why(self, text: NoteText) -> list[str]:
+    def why(self, note_text: NoteText) -> list[str]:
         """Return the reasons why a note was found, such as `["words: plan, budget", "archived"]`.
 
         If the note contains no word of the query, the reason may be `meaning`.
         """
         marks = []
-        if text.row in self._archived or text.project == ARCHIVE_PROJECT:
+        if note_text.row in self._archived or note_text.project == ARCHIVE_PROJECT:
             marks.append(ARCHIVED)
-        bits = self._held_bits(text)
+        bits = self._bits_of_note(note_text)
         if bits:
             return self._reasons(bits) + marks
-        if self._ranking.cosines.get(text.row, 0.0) > 0:
+        if self._ranking.cosines.get(note_text.row, 0.0) > 0:
             return ["meaning", *marks]
         return marks
-
-    def _held_bits(self, text: NoteText) -> int:
-        """Return the words of the query that a note contains, as bits (`word_marks`)."""
-        row = text.row
-        if not self.is_strict:
-            return self._ranking.bits_of(row)
-        # In a search for all words, the ranking does not know the words, so the text is read.
-        if row not in self._bits:
-            self._bits[row] = self._named(text)
-            for start, stop in text.spans:
-                for _, _, word_bits in self._finder.places(text.text[start:stop]):
-                    self._bits[row] |= word_bits
-        bits = self._bits[row]
-        for piece in self.chunks.get(row, ()):
-            bits |= piece.bits
-        return bits
 
     def _reasons(self, bits: int) -> list[str]:
         """Return the reasons to show for a note, such as `title: plan` and `words: plan, budget`.
 
         bits: the words of the query that the note contains (`word_marks`).
         """
-        words = self._matched(bits)
+        words = self._words_of_bits(bits)
         reasons = words.reasons()
         if words.spelled:
             reasons.append(f"spelled: {', '.join(words.spelled)}")
@@ -550,11 +892,27 @@ class ChunkReading:
             reasons.append("prefix")
         return reasons
 
-    def matched(self, text: NoteText) -> MatchedWords:
+    def matched(self, note_text: NoteText) -> MatchedWords:
         """Return the words of the query that a note contains."""
-        return self._matched(self._held_bits(text))
+        return self._words_of_bits(self._bits_of_note(note_text))
 
-    def _matched(self, bits: int) -> MatchedWords:
+    def _bits_of_note(self, note_text: NoteText) -> int:
+        """Return the words of the query that a note contains, as bits (`word_marks`)."""
+        row = note_text.row
+        if not self.is_strict:
+            return self._ranking.bits_of(row)
+        # In a search for all words, the ranking does not know the words, so the text is read.
+        if row not in self._bits:
+            self._bits[row] = self._bits_of_names(note_text)
+            for start, stop in note_text.spans:
+                for _, _, word_bits in self._finder.places(note_text.text[start:stop]):
+                    self._bits[row] |= word_bits
+        bits = self._bits[row]
+        for chunk in self.chunks.get(row, ()):
+            bits |= chunk.bits
+        return bits
+
+    def _words_of_bits(self, bits: int) -> MatchedWords:
         """Return the words of the query whose marks are in `bits` (`word_marks`)."""
         title_words: list[str] = []
         text_words: list[str] = []
@@ -575,325 +933,6 @@ class ChunkReading:
                 spelled += word.spelled
         return MatchedWords(tuple(title_words), tuple(text_words), tuple(spelled), has_longer)
 
-    def _named(self, text: NoteText) -> int:
-        """Return the bits of the words that are in title, headings, tags or address of a note.
-
-        A word in the address counts as little as a longer word (LOOSE).
-        """
-        bits = 0
-        for _, word, _ in self._finder.places(text.called):
-            bits |= bits_of(word, EXACT | TITLE)
-        for _, word, _ in self._finder.places(text.address):
-            bits |= bits_of(word, LOOSE)
-        return bits
-
-    def _whole(self, text: NoteText) -> tuple[int, int]:
-        """Return (start, stop) of the part of a note to show if its chunks were not scored.
-
-        A short text is shown whole. A long text is shown by the chunk with the most words of the
-        query.
-        """
-        if len(text.text) <= SHORT:
-            return 0, len(text.text)
-        best = max(
-            self._chunks_of(text),
-            key=lambda piece: self._count_of_marks(text.text[piece.start : piece.stop]),
-        )
-        return best.start, best.stop
-
-    def _count_of_marks(self, text: str) -> int:
-        """Return how many words of the query a text contains, each counted once."""
-        bits = 0
-        for _, _, word_bits in self._finder.places(text):
-            bits |= word_bits
-        return bits.bit_count()
-
-    def _chunks_of(self, text: NoteText) -> list[Chunk]:
-        """Cut a note into chunks, without scores.
-
-        A short note is one chunk. Chunks that the index keeps (`text.cuts`) are taken from there.
-        For a very long note, only the passages in `text.spans` are cut, up to _MAX_NOTE_CHARACTERS.
-        """
-        note = self._features.get(text.row)
-        if note is not None and not note.is_long:
-            return [
-                Chunk(
-                    text.row, start=0, stop=len(text.text), words=note.words, speaker=note.speaker
-                )
-            ]
-        if text.cuts is not None:
-            return [Chunk(text.row, *span) for span in spans_from_index(text.cuts, text.speakers)]
-        pieces: list[Chunk] = []
-        size = 0
-        for first, last in text.spans:
-            if size > _MAX_NOTE_CHARACTERS:
-                break
-            # Positions in the span become positions in the text.
-            pieces += [
-                Chunk(text.row, first + start, first + stop, words, speaker)
-                for start, stop, words, speaker in _sized_chunks(text.text[first:last])
-            ]
-            size += last - first
-        return pieces
-
-    def _score_chunks(self) -> None:
-        """Score all chunks and give each note the score of its best chunk.
-
-        A note that was not cut into chunks counts as one chunk, so that its score is comparable.
-        """
-        scorer = self._ranking.scorer
-        brevity = self._table.brevity
-        # Score by words: the chunks, and the notes without chunks beside them.
-        self._find_words()
-        all_chunks = list(chain.from_iterable(self.chunks.values()))
-        uncut_notes = self._uncut_notes()
-        matching = [piece for piece in all_chunks if piece.bits]
-        _score_words([*matching, *uncut_notes.values()], scorer, brevity)
-        # Then the notes with chunks as wholes.
-        whole_notes = {
-            row: _together(pieces, self._bits[row]) for row, pieces in self.chunks.items()
-        }
-        _score_words(whole_notes.values(), scorer, brevity)
-        all_notes = [*whole_notes.values(), *uncut_notes.values()]
-        highest = max([scorer[note.bits] for note in all_notes]) or 1.0
-
-        # Add the other features, first those of the note, then those of the chunk.
-        neighbors = self._neighbor_scores(matching)
-        speakers = self._asked_speakers(all_chunks)
-        for row, pieces in self.chunks.items():
-            self._parts_of_note[row] = self._about_note(row, whole_notes[row], highest)
-            from_note = sum(self._parts_of_note[row].values())
-            for piece in pieces:
-                self._score_chunk(piece, from_note, neighbors.get(id(piece), 0.0), speakers)
-        self._read_closely(all_chunks)
-
-        # A note has the score of its best chunk.
-        for row, pieces in self.chunks.items():
-            self.scores[row] = round(max(piece.score for piece in pieces), 6)
-        self._rescale({row: note.word_score for row, note in uncut_notes.items()})
-
-    def _uncut_notes(self) -> dict[int, Chunk]:
-        """Return each note that was not cut into chunks as one chunk, by row."""
-        bits = self._ranking.bits
-        return {
-            row: Chunk(row, start=0, stop=0, words=note.words, speaker=None, bits=bits.get(row, 0))
-            for row, note in self._features.items()
-            if row not in self.chunks
-        }
-
-    def _asked_speakers(self, all_chunks: Sequence[Chunk]) -> set[str]:
-        """Return the speakers that the query names, including speakers of chunks."""
-        speakers = {piece.speaker for piece in all_chunks}
-        return self._ranking.speakers | {
-            word.text for word in self._ranking.words if word.text in speakers
-        }
-
-    def _words_share(self, row: int) -> float:
-        """Return the share of words in the score of a note. Its meaning has the other share."""
-        if row in self._ranking.cosines:
-            return 1.0 - self._ranking.meaning_share(row)
-        return 1.0
-
-    def _about_note(self, row: int, whole: Chunk, highest: float) -> dict[str, float]:
-        """Return the features that a whole note adds to the score of each of its chunks.
-
-        whole: the note as one chunk.
-        highest: the highest word score of any note.
-        """
-        table = self._table
-        by_words = self._words_share(row) * (1 - table.passage) * whole.word_score
-        by_meaning = self._ranking.own_score(row)[1]
-        day = self._features[row].day
-        has_title = any(key(name) == self._query_key for name in self.texts[row].names)
-        return {
-            "words": table.words * by_words,
-            # The note counts as the conversation of its chunks.
-            "conversation": table.conversation * (by_words + by_meaning),
-            "conversation_words": table.conversation_words
-            * self._ranking.words_left(row)
-            * (self._ranking.scorer[whole.bits] / highest),
-            "date": table.date * sum([period.share(day) for period in self._question.periods]),
-            "meaning": table.words * by_meaning,
-            "same_title": table.same_title * has_title,
-        }
-
-    def _score_chunk(
-        self, piece: Chunk, from_note: float, from_neighbors: float, speakers: set[str]
-    ) -> None:
-        """Set the score of a chunk, without the features that need its text (`_read_closely`).
-
-        piece: the chunk.
-        from_note: the part of the score that comes from the features of the note.
-        from_neighbors: the part that comes from the best chunks before and after. 0 if there are no
-            such chunks.
-        speakers: the speakers that the query names.
-        """
-        table = self._table
-        piece.is_relevant = bool(piece.bits or from_neighbors)
-        share = self._words_share(piece.row) * (table.words + table.conversation) * table.passage
-        from_speaker = 0.0
-        if piece.is_relevant and piece.speaker in speakers:
-            from_speaker = table.speaker
-        piece.parts = {
-            "passage": share * piece.word_score,
-            "neighbors": from_neighbors,
-            "speaker": from_speaker,
-            "replied": table.replied if self._is_reply(piece) else 0.0,
-            "standing": table.standing if self._is_in_standing_turn(piece) else 0.0,
-        }
-        piece.score = from_note + sum(piece.parts.values())
-
-    def _is_reply(self, piece: Chunk) -> bool:
-        """Whether an assistant says a chunk, in a talk with somebody.
-
-        The talk is either the note or, if the note is a long turn, the conversation of the note.
-        """
-        if is_assistant(piece.speaker) and piece.row in self._rows_with_user:
-            return True
-        return self._ranking.is_reply(self._features[piece.row])
-
-    def _is_in_standing_turn(self, piece: Chunk) -> bool:
-        """Whether a chunk is in a turn where a person says how things should be from now on."""
-        return self._ranking.is_standing(self._features[piece.row])
-
-    def _find_words(self) -> None:
-        """Find the words of the query in all chunks.
-
-        Sets `bits`, `often`, `places` and `name_words` of each chunk, and the bits of each note.
-        """
-        for row, chunks in self.chunks.items():
-            text = self.texts[row]
-            note_bits = self._bits_of_note(text)
-            self._bits[row] = note_bits
-            name_words = word_count(text.called)
-            for piece in chunks:
-                piece.name_words = name_words
-            if len(chunks) == 1:
-                # The chunk is the whole note.
-                chunks[0].bits = note_bits
-            self._find_in_text(text, chunks, note_bits & self._ranking.scorer.in_titles)
-
-    def _bits_of_note(self, text: NoteText) -> int:
-        """Return bits: the words of the query that a note is known to have before its text is read.
-
-        For a question, the index knows the words of the whole note. A search for all words has to
-        prove each word in the text itself, so only the words in the names of the note count here.
-        """
-        if self.is_strict:
-            return self._named(text)
-        return self._ranking.bits.get(text.row, 0)
-
-    def _find_in_text(self, text: NoteText, chunks: Sequence[Chunk], title_bits: int) -> None:
-        """Find the words of the query in the text of a note, and add them to its chunks.
-
-        A title, heading or tag says what every chunk is about: under the title "Staging", the chunk
-        "The port is 8080" answers "staging port" with both words. But a chunk without a word of the
-        query does not match because of the title alone.
-
-        title_bits: the words of the query in title, headings and tags of the note.
-        """
-        starts = [piece.start for piece in chunks]
-        for start, stop in text.spans:
-            # The later passages of a very long text were not cut into chunks.
-            if start >= chunks[-1].stop:
-                break
-            for offset, word, word_bits in self._finder.places(text.text[start:stop]):
-                place = start + offset
-                # The chunk with this place is the last one that does not start behind it.
-                piece = chunks[bisect_right(starts, place) - 1]
-                piece.often[word] = piece.often.get(word, 0) + 1
-                piece.places.append((place, word))
-                piece.bits |= word_bits | title_bits
-
-    def _neighbor_scores(self, all_chunks: Sequence[Chunk]) -> dict[int, float]:
-        """Return how much the neighbors of the best chunks gain from them.
-
-        The result maps `id(neighbor)` to the sum of the shares that the neighbor gets.
-        """
-        table = self._table
-        scores = dict[int, float]()
-        # id(chunk) -> (all chunks of its note, position of the chunk among them)
-        places = {
-            id(piece): (chunks, position)
-            for chunks in self.chunks.values()
-            for position, piece in enumerate(chunks)
-        }
-        around = table.around
-        # (steps from the source to the neighbor, share of the source's score that the neighbor
-        # gets). At step 1 the source is before its neighbor, hence `before`.
-        shares = (
-            (1, table.before),
-            (2, around),
-            (3, around),
-            (-1, table.after),
-            (-2, around),
-            (-3, around),
-        )
-        for source in nlargest(table.sources, all_chunks, key=lambda piece: piece.word_score):
-            chunks, position = places[id(source)]
-            for step, share in shares:
-                if 0 <= position + step < len(chunks):
-                    neighbor_id = id(chunks[position + step])
-                    gain = share * source.word_score
-                    scores[neighbor_id] = scores.get(neighbor_id, 0.0) + gain
-        return scores
-
-    def _read_closely(self, all_chunks: Sequence[Chunk]) -> None:
-        """Add the features that need the text of a chunk, for the best chunks only."""
-        table = self._table
-        word_count = len(self._ranking.words)
-        rows_with_assistant = {piece.row for piece in all_chunks if is_assistant(piece.speaker)}
-        best_chunks = nlargest(_MAX_READ_CHUNKS, all_chunks, key=lambda piece: piece.score)
-        for rank, piece in enumerate(best_chunks):
-            note = self._features[piece.row]
-            # The features of a short note are in the index. A chunk of a long one is read.
-            text = ""
-            first_person_score = note.first_person
-            if note.is_long:
-                text = self.texts[piece.row].text[piece.start : piece.stop]
-                first_person_score = _first_person(text)
-            parts = {"own": table.own * first_person_score / 4}
-            # One word alone is near to nothing.
-            has_several_words = len(piece.often) > 1
-            if has_several_words and rank < _MAX_NEARNESS_CHUNKS:
-                parts["near"] = table.near * nearness(sorted(piece.places), word_count)
-            if piece.speaker is not None:
-                style = _style_of(text) if note.is_long else note
-                is_request = piece.row in rows_with_assistant or is_user(piece.speaker)
-                parts["asks"] = 0.0 if is_request else table.asks * style.question / 100
-                parts["timed"] = table.timed if self._question.when and style.has_time else 0.0
-
-            # The parts are kept apart, so that a hit can be explained.
-            piece.parts |= parts
-            piece.score += sum(parts.values())
-
-    def _rescale(self, own_scores: dict[int, float]) -> None:
-        """Adjust the scores of notes without chunks to the scale of the chunks.
-
-        The ranking gave the best whole note a score by words of 1. Beside chunks this note may have
-        only 0.8, if a chunk has 1. So the score by words of each note is replaced by its score
-        beside chunks. What its neighbors and its conversation add is made of the old scores, so it
-        is multiplied by 0.8.
-
-        own_scores: the score by words of each such note beside chunks, by row.
-        """
-        shares_by_row = {row: self._ranking.shares(row) for row in own_scores}
-        word_weights = {row: self._words_share(row) * self._table.words for row in own_scores}
-        # The scores by words of the ranking. The weight is 0 if only meaning counts, so the
-        # division needs `or 1`.
-        old_scores = {
-            row: row_shares.get("words", 0.0) / (word_weights[row] or 1)
-            for row, row_shares in shares_by_row.items()
-        }
-        highest_own = max(own_scores.values(), default=0.0)
-        highest_old = max(old_scores.values(), default=0.0) or 1.0
-        factor = highest_own / highest_old
-        for row, row_shares in shares_by_row.items():
-            other_shares = row_shares.get("neighbors", 0.0) + row_shares.get("conversation", 0.0)
-            change_by_words = word_weights[row] * (own_scores[row] - old_scores[row])
-            change = change_by_words + (factor - 1) * other_shares
-            self.scores[row] = round(self._ranking.scores[row] + change, 6)
-
 
 def _score_words(chunks: Collection[Chunk], scorer: TermScorer, brevity: float) -> None:
     """Set `word_score` of each chunk: its score by words, as in BM25 with k1 = 1.2.
@@ -905,61 +944,39 @@ def _score_words(chunks: Collection[Chunk], scorer: TermScorer, brevity: float) 
     """
     if not chunks:
         return
-    average_words = sum(piece.words for piece in chunks) / len(chunks) or 1
-    average_name_words = sum(piece.name_words for piece in chunks) / len(chunks) or 1
-    for piece in chunks:
-        # Each repetition of a word adds less than the one before: n times count n / (n + saturation).
-        # `saturation` is larger for a long text, which lowers its score.
-        saturation = _K1 * (1 - brevity + brevity * piece.words / average_words)
-        # Words in a long title count less.
+    average_words = sum(chunk.words for chunk in chunks) / len(chunks) or 1
+    average_name_words = sum(chunk.name_words for chunk in chunks) / len(chunks) or 1
+    for chunk in chunks:
+        # A long text has a higher saturation, which lowers its score
+        saturation = _K1 * (1 - brevity + brevity * chunk.words / average_words)
+        # Words in a long title count less
         title_factor = 1.0
-        if piece.name_words:
-            excess_length = piece.name_words / average_name_words - 1
+        if chunk.name_words:
+            excess_length = chunk.name_words / average_name_words - 1
             title_factor = (1 + _K1) / (1 + _K1 + _K1 * brevity * excess_length)
-        in_titles = piece.bits & scorer.in_titles
-        once = scorer[piece.bits ^ in_titles] + title_factor * scorer[in_titles]
-        piece.word_score = once / (1 + saturation)
-        for word, count in piece.often.items():
-            # A word in the title already counts as if it were repeated very often.
-            if count > 1 and not marks_of(piece.bits, word) & TITLE:
-                for_repetitions = count / (count + saturation) - 1 / (1 + saturation)
-                piece.word_score += scorer.weights[word] * for_repetitions
+        chunk.word_score = _word_score(chunk, scorer, saturation, title_factor)
 
     # Divide by the highest score, so that the best chunk gets 1.
-    highest = max((piece.word_score for piece in chunks), default=0.0) or 1.0
-    for piece in chunks:
-        piece.word_score /= highest
+    highest = max((chunk.word_score for chunk in chunks), default=0.0) or 1.0
+    for chunk in chunks:
+        chunk.word_score /= highest
 
 
-def _together(chunks: Sequence[Chunk], bits: int) -> Chunk:
-    """Combine all chunks of a note into one chunk, with the words and counts of all.
+def _word_score(chunk: Chunk, scorer: TermScorer, saturation: float, title_factor: float) -> float:
+    """Return the score of a chunk by its words, before it is compared with other chunks.
 
-    bits: the words of the query that the names of the note contain.
+    scorer: gives the weight of the words of a chunk.
+    saturation: how little repetitions add: a word that occurs n times counts n / (n + saturation).
+    title_factor: how much a word in the title counts, compared with a title of average length.
     """
-    often: dict[int, int] = {}
-    for piece in chunks:
-        bits |= piece.bits
-        for word, count in piece.often.items():
-            often[word] = often.get(word, 0) + count
-    return Chunk(
-        row=chunks[0].row,
-        start=chunks[0].start,
-        stop=chunks[-1].stop,
-        words=sum(piece.words for piece in chunks),
-        speaker=None,
-        bits=bits,
-        often=often,
-        name_words=chunks[0].name_words,
-    )
-
-
-def _sized_chunks(text: str) -> list[ChunkSpan]:
-    """Return the result of `chunk_spans` for a text, from `_known_chunks` if it is there."""
-    text_hash = hash(text)
-    pieces = _known_chunks.get(text_hash)
-    if pieces is None:
-        pieces = chunk_spans(text)
-        if len(_known_chunks) >= _CACHE_SIZE:
-            _known_chunks.clear()
-        _known_chunks[text_hash] = pieces
-    return pieces
+    title_bits = chunk.bits & scorer.in_titles
+    text_bits = chunk.bits ^ title_bits
+    # Each word as if it occurred once
+    score = (scorer[text_bits] + title_factor * scorer[title_bits]) / (1 + saturation)
+    for word, count in chunk.counts.items():
+        # A word in the title already counts as if it were repeated very often
+        is_in_title = bool(marks_of(chunk.bits, word) & TITLE)
+        if count > 1 and not is_in_title:
+            for_repetitions = count / (count + saturation) - 1 / (1 + saturation)
+            score += scorer.weights[word] * for_repetitions
+    return score

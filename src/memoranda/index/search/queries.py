@@ -126,7 +126,7 @@ class NoteText:
 
     row, project: the row of the note, and its project.
     names: the title and aliases.
-    called: the title, aliases, headings and tags, one on a line.
+    name_text: the title, aliases, headings and tags, one on a line.
     address: the project, the path and the values of the header.
     front: the frontmatter.
     text: the text after the frontmatter.
@@ -138,7 +138,7 @@ class NoteText:
     row: int
     project: str
     names: list[str]
-    called: str
+    name_text: str
     address: str
     front: str
     text: str
@@ -716,7 +716,7 @@ class SearchContext:
                 stored.row,
                 stored.project,
                 names,
-                called="\n".join([*names, stored.headings, *tags]),
+                name_text="\n".join([*names, stored.headings, *tags]),
                 address=f"{stored.project}/{stored.path}\n{property_text(stored.header)}",
                 front=stored.front,
                 text=stored.text,

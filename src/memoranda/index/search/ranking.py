@@ -21,18 +21,16 @@ from math import log
 
 from memoranda.index.filters import quoted
 from memoranda.index.search import weights
-from memoranda.index.search.parse import (
-    MAX_TERMS,
+from memoranda.index.search.parse import MAX_TERMS, ParsedQuery, phrase_for
+from memoranda.index.search.queries import COMMON, NAMES, STEMS, Features, SearchContext
+from memoranda.index.search.question import (
     SEVERAL,
     Focus,
-    ParsedQuery,
     Question,
     focus_of,
     is_told,
-    phrase_for,
     read_question,
 )
-from memoranda.index.search.queries import COMMON, NAMES, STEMS, Features, SearchContext
 from memoranda.index.search.word_marks import (
     EXACT,
     IN_TEXT,
@@ -111,190 +109,6 @@ The result has the notes in `rows` and the notes most similar to the question. I
 without a vector. It is empty if no model can be used."""
 
 
-class _WordLookup:
-    """Finds the notes that contain the words of one query.
-
-    table: the full-text table to search.
-    column: the FTS5 prefix that limits a search to titles. "" for all columns.
-    """
-
-    def __init__(self, context: SearchContext):
-        self.context = context
-        self.table = NAMES if context.by_title else STEMS
-        self.column = "title : " if context.by_title else ""
-
-    def words(self, question: Question) -> list[Word]:
-        """Return the words of a question that some note contains, with their notes and weights.
-
-        From very many words, only the rarest are returned.
-        """
-        texts = _likely_rare(question)
-        speakers = self.context.speakers(texts)
-        # A long text has enough other words, so its mistyped words are not corrected.
-        may_respell = len(texts) <= MAX_TERMS
-        words_found: list[Word] = []
-        for text in texts:
-            is_speaker = text in speakers
-            word = self._word(text, may_respell=may_respell and not is_speaker)
-            if not word.rows and not is_speaker:
-                continue
-            word.is_speaker = is_speaker
-            self._weigh(word, question)
-            words_found.append(word)
-
-        chosen_words = _heaviest(words_found)
-        # A search by title already looks only at names, so `name_rows` would repeat `rows`.
-        if not self.column:
-            for word in chosen_words:
-                match = _own_match(word.text, word.other_forms)
-                word.name_rows = self.rows(match, table=NAMES)
-        return chosen_words
-
-    def _weigh(self, word: Word, question: Question) -> None:
-        """Set the weight of a word: more for a rare one, less for one that matters less."""
-        word.weight *= self.rarity_of(word)
-        if word.text in question.weak:
-            word.is_weak = True
-            word.weight *= weights.WEIGHTS.weak
-        word.is_beside = word.text in question.beside
-        word.weight *= question.share_of(word.text)
-
-    def _word(self, text: str, *, may_respell: bool) -> Word:
-        """Look a word up: as written, then as the beginning of a longer word, then respelled.
-
-        The first of these ways that finds a note is taken.
-
-        may_respell: whether a mistyped word may be replaced by known words with one other letter.
-            A replaced word gets a lower weight.
-        """
-        is_latin = not is_cjk(text)
-        # The index keeps pairs of Chinese, Japanese and Korean characters. A single character
-        # therefore matches as the beginning of a pair.
-        is_beginning = not is_latin and len(text) == 1
-        endings = self.context.other_endings(text)
-        match = _own_match(text, endings, is_beginning=is_beginning)
-        word = Word(text, 1.0, self.rows(match), match=match, other_forms=endings)
-        if not word.rows and is_latin and len(text) >= _MIN_PREFIX_LETTERS:
-            word.is_open = True
-            word.match = f"{quoted(text)}*"
-            word.rows = self.rows(word.match)
-        if word.rows or not may_respell:
-            return word
-        word.spelled = self.context.spellings(text)
-        if word.spelled:
-            word.is_open = False
-            word.match = " OR ".join(map(quoted, word.spelled))
-            word.weight = weights.WEIGHTS.spelled
-            word.rows = self.rows(word.match)
-        return word
-
-    def rarity_of(self, word: Word, least_size: int = 0) -> float:
-        """Return how rare a word is: a higher number for a word in fewer notes.
-
-        If only the newest notes with the word were read, their total number is estimated.
-
-        least_size: a home with fewer notes is treated as if it had this many.
-        """
-        note_count = float(len(word.rows))
-        if note_count >= MAX_HELD:
-            rows_looked_at = max(word.rows) - min(word.rows) + 1
-            note_count *= max(1.0, self.context.size / rows_looked_at)
-        return self.rarity(note_count, least_size)
-
-    def terms(self, query: ParsedQuery) -> list[Word]:
-        """Return the terms of a search for all words, with their weights but without notes.
-
-        The weight of a single term does not matter, so it is not looked up.
-        """
-        context = self.context
-        terms = query.terms
-        term_words = list[Word]()
-        for term in terms:
-            weight = 1.0
-            if len(terms) > 1:
-                # If no note has the word itself, notes with longer words count.
-                note_count = context.held(term) or context.count(context.loose(term), COMMON + 1)
-                weight = self.rarity(note_count)
-            other_forms = context.alternatives(term)
-            word = Word(term.text, weight, term=term, is_open=term.open, other_forms=other_forms)
-            term_words.append(word)
-        return term_words
-
-    def rows(self, text: str, table: str = "") -> list[int]:
-        """Return the newest notes that match an FTS5 expression and pass all filters.
-
-        table: NAMES searches titles, headings and tags. "" searches the table of this object.
-        """
-        column = self.column
-        if table:
-            column = "{title headings tags} : "
-        match = self.context.with_filters(f"{column}({text})")
-        rows = self.context.newest(match, MAX_HELD, table or self.table)
-        if not self.context.is_filtered or not rows:
-            return rows
-        passing_rows = set(self.context.passing(rows))
-        return [row for row in rows if row in passing_rows]
-
-    def rarity(self, note_count: float, least_size: int = 0) -> float:
-        """Return the weight of a word that this many notes contain (the IDF of BM25).
-
-        least_size: a home with fewer notes is treated as if it had this many.
-        """
-        size = max(self.context.size, note_count, least_size)
-        return log(1 + (size - note_count + 0.5) / (note_count + 0.5))
-
-
-class TermScorer(dict[int, float]):
-    """A cache: bits (`word_marks`) -> the sum of the weights of their words.
-
-    A sum is computed when it is first asked for. A word in the title adds `WEIGHTS.title` times its
-    weight.
-
-    weights: the weight of each word of the query.
-    in_titles: a mask for the part of the bits about titles, headings and tags.
-    """
-
-    def __init__(self, words: Sequence[Word]):
-        super().__init__()
-        self._title = weights.WEIGHTS.title
-        self.weights = [word.weight for word in words]
-        self.in_titles = sum(bits_of(at, TITLE) for at in range(len(words)))
-
-    def __missing__(self, bits: int) -> float:
-        """Compute and keep the sum of the weights of the words in `bits`.
-
-        It is the sum for all words but the last, plus the weight of the last. So few additions are
-        needed.
-        """
-        if not bits:
-            return 0.0
-        word = last_word(bits)
-        marks = marks_of(bits, word)
-        is_in_text = bool(marks & IN_TEXT)
-        is_in_title = bool(marks & TITLE)
-        word_score = self.weights[word] * (is_in_text + self._title * is_in_title)
-        score = self[bits ^ bits_of(word, marks)] + word_score
-        self[bits] = score
-        return score
-
-
-def _heaviest(words: list[Word]) -> list[Word]:
-    """Return the _MAX_WORDS words with the highest weights, in the order of the text."""
-    if len(words) <= _MAX_WORDS:
-        return words
-    positions = range(len(words))
-    heaviest_positions = nlargest(_MAX_WORDS, positions, key=lambda at: words[at].weight)
-    return [words[at] for at in sorted(heaviest_positions)]
-
-
-def _table_for_told() -> weights.Weights:
-    """Return the weights for a text that tells something, rather than asks.
-
-    Such a text shares few words with the memory, so meaning counts more.
-    """
-    return replace(weights.WEIGHTS, meaning=weights.WEIGHTS.told_meaning)
-
-
 class Ranking:
     """Finds the notes that answer a query, and scores them by features.
 
@@ -330,7 +144,10 @@ class Ranking:
         # Whether the text tells something rather than asks.
         self.is_told = query is None and is_told(text)
         # The weights, some of them changed for this query.
-        self.table = _table_for_told() if self.is_told else weights.WEIGHTS
+        self.table = weights.WEIGHTS
+        # A text that tells something shares few words with the memory, so meaning counts more
+        if self.is_told:
+            self.table = replace(self.table, meaning=self.table.told_meaning)
         self._leave_out_features_of_talks()
         # Whether the question asks for several things. If so, a note scores less when better notes
         # of its conversation come first.
@@ -361,7 +178,7 @@ class Ranking:
         # The share of meaning in the score of a note that stands alone.
         self._meaning_share_alone = self.table.meaning
         if near is not None and self.table.meaning:
-            self._compare_meanings(near, _meant(text, focus))
+            self._compare_meanings(near, self._meant(text, focus))
 
         # Look at the notes around the best turns of talks, and at whole talks.
         # Two maps by conversation: the best score of one of its notes, and all their bits together.
@@ -369,7 +186,9 @@ class Ranking:
         self._bits_of_conversation: dict[int, int] = {}
         # row -> the part of a note's score that comes from the notes before and after it
         self._neighbor_scores: dict[int, float] = {}
-        self._look_around(self._scores_without_neighbors())
+        own_scores = self._scores_without_neighbors()
+        self._sum_up_conversations(own_scores)
+        self._share_with_neighbors(own_scores)
         # The scores of conversations by words are divided by this.
         self._highest_of_all = self._highest_word_score()
         # The conversations in which an assistant speaks.
@@ -387,6 +206,8 @@ class Ranking:
         self._better_counts: dict[int, int] = {}
         self.scores = self._scores()
 
+    # --- the notes to score
+
     def _leave_out_features_of_talks(self) -> None:
         """Set the weights of features to 0 that are useless for this question."""
         is_for_all_words = self.query is not None
@@ -400,294 +221,34 @@ class Ranking:
     def _find_notes(self, found_rows: Sequence[int]) -> None:
         """Set `features` and `bits` to the notes that are scored.
 
-        found_rows: the notes that a search for all words has found.
+        found_rows: the notes that a search for all words has found. () for a question, for which
+            the notes are chosen here.
         """
         if self.query is None:
             self._choose()
-            self._add_days()
-        else:
-            self._take(found_rows)
-
-    def _scores_without_neighbors(self) -> dict[int, float]:
-        """Return the score of each note by its own words and meaning, by row."""
-        if not self.cosines:
-            return self._word_scores
-        return {row: sum(self.own_score(row)) for row in self.features}
-
-    def _highest_word_score(self) -> float:
-        """Return the highest score by words that a whole conversation or a single note has.
-
-        If no note has a word, it is 1, so that it can be divided by.
-        """
-        bits_of_notes = (self.bits.get(row, 0) for row in self.features)
-        different_bits = {*self._bits_of_conversation.values(), *bits_of_notes}
-        return max(map(self.scorer.__getitem__, different_bits), default=0.0) or 1.0
-
-    def _take(self, rows: Sequence[int]) -> None:
-        """Set `features` to the notes in `rows`, the result of a search for all words.
-
-        Each note is scored as if it belonged to no conversation.
-        """
-        self.features = {
-            note.row: note._replace(conversation=None) for note in self.context.features(rows)
-        }
-
-    def _add_days(self) -> None:
-        """Add the newest notes of each day, for a question that names nothing but days."""
-        if not self.question.only_days:
+            if self.question.only_days:
+                self._add_days()
             return
-        for period in self.question.periods:
-            is_whole_date = len(period.first) == len("2026-11-21")
-            if is_whole_date:
-                rows = self.context.rows_of_days(period.first, period.last, self.table.most)
-                self._add([row for row in rows if row not in self.features])
-
-    def _best_first(self, most: int) -> list[int]:
-        """Return the `most` notes with the highest scores, the best first.
-
-        Notes that score as much as the last one follow. Sorting equal scores reads the index, so
-        notes with lower scores are left out before.
-        """
-        if most >= len(self.scores):
-            return self.context.best_first(self.scores)
-        lowest = nlargest(max(1, most), self.scores.values())[-1]
-        best_scores = {row: score for row, score in self.scores.items() if score >= lowest}
-        return self.context.best_first(best_scores)
-
-    @cached_property
-    def _match(self) -> str:
-        """The FTS5 expression that finds all notes with a word of the query, with the filters.
-
-        "" if all notes with a word are known already, because no word had too many notes to list.
-        """
-        is_cut = any(word.is_cut for word in self.words) and not self.context.is_filtered
-        any_word = " OR ".join(word.match for word in self.words)
-        if is_cut:
-            return self.context.with_filters(f"{self._lookup.column}({any_word})")
-        return ""
-
-    @cached_property
-    def _holding(self) -> set[int]:
-        """The rows of all notes known to contain a word of the query."""
-        return set().union(*(rows for _, rows in _lists(self.words)))
-
-    def total(self, most: int, other_rows: Collection[int] = ()) -> int:
-        """Return how many notes contain a word, are scored, or are among `other_rows`.
-
-        most: the number at which counting in the index stops.
-        """
-        scored_without_word = self.features.keys() - self.bits.keys()
-        count = len(self._holding) + len(scored_without_word)
-        if self._match:
-            count = max(count, self.context.count(self._match, most, self._lookup.table))
-        further_rows = [
-            row for row in other_rows if row not in self.features and row not in self._holding
-        ]
-        return count + len(further_rows)
-
-    def page(self, offset: int, limit: int) -> list[int]:
-        """Return one page of the notes, the best first.
-
-        Notes with equal scores are sorted by change, the last first, then by permalink. Notes that
-        were not scored follow, the newest first.
-        """
-        stop = offset + limit
-        order = self._best_first(stop)
-        if stop > len(order):
-            unscored_rows = sorted(self._holding - self.features.keys(), reverse=True)
-            if self._match:
-                unscored_rows += self.context.newest(self._match, stop, self._lookup.table)
-            order = list(dict.fromkeys([*order, *unscored_rows]))
-        return order[offset:stop]
-
-    def rows_of(self, word: str) -> Sequence[int]:
-        """Return the notes that contain a form of `word`. If very many do, only the newest."""
-        return self._lookup.rows(_own_match(word))
-
-    def rarity(self, note_count: float) -> float:
-        """Return the weight of a word that this many notes contain."""
-        return self._lookup.rarity(note_count)
-
-    def bits_of(self, row: int) -> int:
-        """Return the bits of a note: the words of the query that it contains. 0 if it has none.
-
-        The note need not be scored.
-        """
-        if row not in self.bits:
-            self._look_up([row])
-        return self.bits.get(row, 0)
-
-    def relevance(self, bits: int, characters: int) -> float:
-        """Return how relevant a text is to the question, whatever other notes contain.
-
-        bits: the words that the text contains.
-        characters: the length of the text.
-
-        The relevance is the sum of the rarities (0 to 1) of the shared words, times their share of
-        the rarities of all words. For a text of _HALVING_CHARACTERS it is half as much, since a
-        long text shares words with any question.
-
-        Example: a question has two words of rarity 1, and a short text has one: 1 * 1 / 2 = 0.5.
-        """
-        rarities = self._rarities
-        shared = sum(
-            [rarity for at, rarity in enumerate(rarities) if marks_of(bits, at) & (EXACT | TITLE)]
-        )
-        # A word that no note contains has the rarity 1.
-        question = self.question
-        number_in_notes = sum(not (word.is_weak or word.is_beside) for word in self.words)
-        question_words = set(question.words) - question.weak - question.beside.keys()
-        number_missing = max(0, len(question_words) - number_in_notes)
-        all_rarities = max(1.0, sum(rarities) + number_missing)
-        length_factor = 1 + characters / _HALVING_CHARACTERS
-        return shared * shared / all_rarities / length_factor
-
-    @cached_property
-    def _rarities(self) -> list[float]:
-        """How rare each word is, from 0 to 1."""
-        rarities: list[float] = []
-        for word in self.words:
-            counts = not (word.is_weak or word.is_beside)
-            rarities.append(self._rarity_from_0_to_1(word) if counts else 0.0)
-        return rarities
-
-    def _rarity_from_0_to_1(self, word: Word) -> float:
-        """Return how rare a word is. A word that a single note contains has 1.
-
-        A word that was respelled has at most `WEIGHTS.spelled`.
-        """
-        lookup = self._lookup
-        rarest = lookup.rarity(1, _MIN_SIZE_FOR_RELEVANCE)
-        share = min(1.0, lookup.rarity_of(word, _MIN_SIZE_FOR_RELEVANCE) / rarest)
-        if word.spelled:
-            share *= weights.WEIGHTS.spelled
-        return share
-
-    def shares(self, row: int) -> dict[str, float]:
-        """Return the score of a note, split by feature. Zeros are left out."""
-        parts = dict(zip(_FEATURES, self._parts(self.features[row]), strict=True))
-        parts["several"] = self.table.several * self._better_counts.get(row, 0)
-        return {name: round(value, 3) for name, value in parts.items() if round(value, 3)}
-
-    def _parts(self, note: Features) -> tuple[float, ...]:
-        """Return the score of a note, split into the parts that _FEATURES name, in their order.
-
-        This function alone defines how a note is scored.
-        """
-        table = self.table
-        conversation = note.conversation
-        words, meaning = self.own_score(note.row)
-        # A note outside any conversation counts as a conversation of one note.
-        best = words + meaning
-        together = self.bits.get(note.row, 0)
-        speaker = replied = asks = timed = date = 0.0
-        if conversation is not None:
-            best = self._best_of_conversation.get(conversation, 0.0)
-            together = self._bits_of_conversation.get(conversation, 0)
-            if note.speaker in self.speakers:
-                speaker = table.speaker
-            if self.is_reply(note):
-                replied = table.replied
-            if note.question and not self._is_request(note):
-                asks = table.asks * note.question / 100
-            if note.has_time and self.question.when:
-                timed = table.timed
-        if self.question.periods:
-            date = table.date * sum([period.share(note.day) for period in self.question.periods])
-        return (
-            table.words * words,
-            table.words * meaning,
-            self._neighbor_scores.get(note.row, 0.0),
-            table.conversation * best,
-            table.conversation_words
-            * self.words_left(note.row)
-            * self.scorer[together]
-            / self._highest_of_all,
-            speaker,
-            replied,
-            table.standing * self.is_standing(note),
-            table.own * note.first_person / 4,
-            asks,
-            date,
-            timed,
-        )
-
-    def _is_request(self, note: Features) -> bool:
-        """Whether a note is a turn that a person says to an assistant.
-
-        Questions in other turns lower the score. A request is spared: people explain the matter in
-        it, so it may have the answer.
-        """
-        return note.speaker in _USERS or note.conversation in self._conversations_with_assistant
-
-    def is_reply(self, note: Features) -> bool:
-        """Whether a note is a turn of an assistant in a talk with a person."""
-        return is_assistant(note.speaker) and note.conversation in self._conversations_with_user
-
-    def is_standing(self, note: Features) -> bool:
-        """Whether a person tells an assistant in a note how things are to be from now on."""
-        return (
-            note.is_standing == 1
-            and note.conversation is not None
-            and not is_assistant(note.speaker)
-            and self._is_request(note)
-        )
-
-    def _scores(self) -> dict[int, float]:
-        """Return the score of each note, by row. It is the sum of what its features add.
-
-        If the question asks for several things, a note loses score for each better note of the same
-        conversation. `self._better_counts` keeps the number of these better notes.
-        """
-        # Scores are rounded to six decimals, so that equal scores stay equal. `round` would take
-        # three times as long.
-        scores = {
-            row: (sum(self._parts(note)) * 1e6 + 0.5) // 1 / 1e6
-            for row, note in self.features.items()
-        }
-        if not self._asks_for_several:
-            return scores
-        # conversation -> how many of its notes the loop has passed
-        seen_counts: dict[int, int] = {}
-        for row in newest_first(scores):
-            conversation = self.features[row].conversation
-            if conversation is not None:
-                better_count = min(seen_counts.get(conversation, 0), MAX_BETTER)
-                self._better_counts[row] = better_count
-                seen_counts[conversation] = better_count + 1
-        # A penalty for each better note of the same conversation
-        return {
-            row: round(score + self.table.several * self._better_counts.get(row, 0), 6)
-            for row, score in scores.items()
+        # In a search for all words, each note is scored as if it belonged to no conversation. Its
+        # bits stay empty, since `chunks` looks for the words in the text.
+        self.features = {
+            note.row: note._replace(conversation=None) for note in self.context.features(found_rows)
         }
 
-    def own_score(self, row: int) -> tuple[float, float]:
-        """Return (score by words, score by meaning) of a note. The sum of both is at most 1.
+    @staticmethod
+    def _meant(text: str, focus: Focus) -> str:
+        """Return the part of a query whose meaning is compared.
 
-        A note without a vector is scored by words alone: its score by meaning is 0.
+        If the question is buried in a pasted text, this is the question. For other texts, it is the last
+        _EMBEDDED_CHARACTERS, and for talks the last _EMBEDDED_CHARACTERS_OF_TALK.
+
+        focus: the question within the text.
         """
-        words = self._word_scores.get(row, 0.0)
-        cosine = self.cosines.get(row)
-        if cosine is None:
-            return (words, 0.0)
-        share = self.meaning_share(row)
-        return (words * (1 - share), cosine * share)
-
-    def meaning_share(self, row: int) -> float:
-        """Return the weight of meaning in the score of a note that has a vector, from 0 to 1.
-
-        A note that stands alone may have a lower share than a turn of a talk (`alone_meaning`).
-        """
-        if self.features[row].conversation is None:
-            return self._meaning_share_alone
-        return self.table.meaning
-
-    def words_left(self, row: int) -> float:
-        """Return the weight of words, as opposed to meaning, in the score of a whole note: 0 to 1.
-
-        It is 1 if meanings were not compared.
-        """
-        return 1 - self.meaning_share(row) if self.cosines else 1.0
+        if len(text) <= _EMBEDDED_CHARACTERS_OF_TALK and not focus.is_buried:
+            return text
+        if turns_of(text):
+            return text[-_EMBEDDED_CHARACTERS_OF_TALK:]
+        return focus.text if focus.is_buried else text[-_EMBEDDED_CHARACTERS:]
 
     def _choose(self) -> None:
         """Choose up to `most` notes to score: the notes whose words weigh most.
@@ -710,6 +271,17 @@ class Ranking:
                 break
         self.features = {note.row: note for note in self.context.features(rows)}
 
+    def _add_days(self) -> None:
+        """Add the newest notes of each day, for a question that names nothing but days.
+
+        A day or month without a year, such as "in May", adds none.
+        """
+        for period in self.question.periods:
+            has_year = len(period.first) == len("2026-11-21")
+            if has_year:
+                rows = self.context.rows_of_days(period.first, period.last, self.table.most)
+                self._add([row for row in rows if row not in self.features])
+
     def _add(self, rows: Collection[int]) -> None:
         """Add the notes of `rows` that pass all filters to the scored notes."""
         rows = self.context.visible(rows)
@@ -727,17 +299,19 @@ class Ranking:
             if matching:
                 self.bits.update(dict.fromkeys(matching, bits))
         # `_groups_of_many` leaves out notes that have only common words.
-        for row in (selected_rows & self._holding) - self.bits.keys():
+        for row in (selected_rows & self._rows_with_word) - self.bits.keys():
             self.bits[row] = self._all_bits[row]
 
     @cached_property
     def _all_bits(self) -> dict[int, int]:
         """The words of the query in each note, as bits, by row. Notes without one have no entry."""
         bits: defaultdict[int, int] = defaultdict(int)
-        for bit, rows in _lists(self.words):
+        for bit, rows in _rows_by_mark(self.words):
             for row in rows:
                 bits[row] |= bit
         return bits
+
+    # --- scores by words and by meaning
 
     def _score_words(self) -> dict[int, float]:
         """Score each note by its words: row -> 0 to 1. The best note gets 1.
@@ -779,7 +353,22 @@ class Ranking:
             self.nearest = max(cosines.values(), default=0.0)
 
         if cosines and max(cosines.values()) > 0:
-            self.cosines = _scaled(cosines)
+            self.cosines = self._scaled(cosines)
+
+    @staticmethod
+    def _scaled(cosines: Mapping[int, float]) -> dict[int, float]:
+        """Scale cosines to 0 to 1: the lowest that counts becomes 0, and the highest becomes 1.
+
+        cosines: the cosines by row, the highest above 0.
+        """
+        ascending = sorted(cosines.values())
+        highest = ascending[-1]
+        # Most cosines are of notes that have nothing to do with the question.
+        far_cosine = ascending[int(len(ascending) * _FAR_SHARE)]
+        lowest = min(far_cosine, highest * (1 - _MIN_SPREAD))
+        return {
+            row: max(0.0, cosine - lowest) / (highest - lowest) for row, cosine in cosines.items()
+        }
 
     def _set_shares_of_meaning(self) -> None:
         """Set the share of meaning in a note's own score, for turns of talks and for other notes.
@@ -845,16 +434,18 @@ class Ranking:
             return text
         return _NAME.sub(lambda name: "someone" if fold(name[0]) in frequent else name[0], text)
 
-    def _look_around(self, own_scores: Mapping[int, float]) -> None:
-        """Fill `_best_of_conversation`, `_bits_of_conversation` and `_neighbor_scores`.
+    # --- conversations, and notes beside each other
 
-        own_scores: the score of each note by words and meaning, by row.
-        """
-        self._sum_up_conversations(own_scores)
-        self._share_with_neighbors(own_scores)
+    def _scores_without_neighbors(self) -> dict[int, float]:
+        """Return the score of each note by its own words and meaning, by row."""
+        if not self.cosines:
+            return self._word_scores
+        return {row: sum(self.own_score(row)) for row in self.features}
 
     def _sum_up_conversations(self, own_scores: Mapping[int, float]) -> None:
-        """Set the best score in each conversation (`_best_of_conversation`), and its words (`_bits_of_conversation`).
+        """Set `_best_of_conversation`, the best score in each, and `_bits_of_conversation`, its words.
+
+        Notes outside of conversations are left out.
 
         own_scores: the score of each note by words and meaning, by row.
         """
@@ -913,15 +504,459 @@ class Ranking:
                 score_before = self._neighbor_scores.get(row, 0.0)
                 self._neighbor_scores[row] = score_before + share * source_score
 
+    def _highest_word_score(self) -> float:
+        """Return the highest score by words that a whole conversation or a single note has.
 
-def is_assistant(speaker: str | None) -> bool:
-    """Whether records of talks use this name for an assistant: `assistant`, `ai`, `model`."""
-    return speaker in _ASSISTANTS
+        If no note has a word, it is 1, so that it can be divided by.
+        """
+        bits_of_notes = (self.bits.get(row, 0) for row in self.features)
+        different_bits = {*self._bits_of_conversation.values(), *bits_of_notes}
+        return max(map(self.scorer.__getitem__, different_bits), default=0.0) or 1.0
+
+    # --- all features together
+
+    def _scores(self) -> dict[int, float]:
+        """Return the score of each note, by row. It is the sum of what its features add.
+
+        If the question asks for several things, a note loses score for each better note of the same
+        conversation. `self._better_counts` keeps the number of these better notes.
+        """
+        # Scores are rounded to six decimals, so that equal scores stay equal. `round` would take
+        # three times as long.
+        scores = {
+            row: (sum(self._parts(note)) * 1e6 + 0.5) // 1 / 1e6
+            for row, note in self.features.items()
+        }
+        if not self._asks_for_several:
+            return scores
+        # conversation -> how many of its notes the loop has passed
+        seen_counts: dict[int, int] = {}
+        for row in newest_first(scores):
+            conversation = self.features[row].conversation
+            if conversation is not None:
+                better_count = min(seen_counts.get(conversation, 0), MAX_BETTER)
+                self._better_counts[row] = better_count
+                seen_counts[conversation] = better_count + 1
+        # A penalty for each better note of the same conversation
+        return {
+            row: round(score + self.table.several * self._better_counts.get(row, 0), 6)
+            for row, score in scores.items()
+        }
+
+    def _parts(self, note: Features) -> tuple[float, ...]:
+        """Return the score of a note, split into the parts that _FEATURES name, in their order.
+
+        This function alone defines how a note is scored.
+        """
+        table = self.table
+        conversation = note.conversation
+        words, meaning = self.own_score(note.row)
+        # A note outside any conversation counts as a conversation of one note.
+        best = words + meaning
+        together = self.bits.get(note.row, 0)
+        speaker = replied = asks = timed = date = 0.0
+        if conversation is not None:
+            best = self._best_of_conversation.get(conversation, 0.0)
+            together = self._bits_of_conversation.get(conversation, 0)
+            if note.speaker in self.speakers:
+                speaker = table.speaker
+            if self.is_reply(note):
+                replied = table.replied
+            if note.question and not self._is_request(note):
+                asks = table.asks * note.question / 100
+            if note.has_time and self.question.when:
+                timed = table.timed
+        if self.question.periods:
+            date = table.date * sum([period.share(note.day) for period in self.question.periods])
+        return (
+            table.words * words,
+            table.words * meaning,
+            self._neighbor_scores.get(note.row, 0.0),
+            table.conversation * best,
+            table.conversation_words
+            * self.words_left(note.row)
+            * self.scorer[together]
+            / self._highest_of_all,
+            speaker,
+            replied,
+            table.standing * self.is_standing(note),
+            table.own * note.first_person / 4,
+            asks,
+            date,
+            timed,
+        )
+
+    def own_score(self, row: int) -> tuple[float, float]:
+        """Return (score by words, score by meaning) of a note. The sum of both is at most 1.
+
+        A note without a vector is scored by words alone: its score by meaning is 0.
+        """
+        words = self._word_scores.get(row, 0.0)
+        cosine = self.cosines.get(row)
+        if cosine is None:
+            return (words, 0.0)
+        share = self.meaning_share(row)
+        return (words * (1 - share), cosine * share)
+
+    def meaning_share(self, row: int) -> float:
+        """Return the weight of meaning in the score of a note that has a vector, from 0 to 1.
+
+        A note that stands alone may have a lower share than a turn of a talk (`alone_meaning`).
+        """
+        if self.features[row].conversation is None:
+            return self._meaning_share_alone
+        return self.table.meaning
+
+    def words_left(self, row: int) -> float:
+        """Return the weight of words, as opposed to meaning, in the score of a whole note: 0 to 1.
+
+        It is 1 if meanings were not compared.
+        """
+        return 1 - self.meaning_share(row) if self.cosines else 1.0
+
+    def is_reply(self, note: Features) -> bool:
+        """Whether a note is a turn of an assistant in a talk with a person."""
+        return is_assistant(note.speaker) and note.conversation in self._conversations_with_user
+
+    def is_standing(self, note: Features) -> bool:
+        """Whether a person tells an assistant in a note how things are to be from now on."""
+        return (
+            note.is_standing == 1
+            and note.conversation is not None
+            and not is_assistant(note.speaker)
+            and self._is_request(note)
+        )
+
+    def _is_request(self, note: Features) -> bool:
+        """Whether a note is a turn that a person says to an assistant.
+
+        Questions in other turns lower the score. A request is spared: people explain the matter in
+        it, so it may have the answer.
+        """
+        return note.speaker in _USERS or note.conversation in self._conversations_with_assistant
+
+    # --- results
+
+    def shares(self, row: int) -> dict[str, float]:
+        """Return the score of a note, split by feature. Zeros are left out."""
+        parts = dict(zip(_FEATURES, self._parts(self.features[row]), strict=True))
+        parts["several"] = self.table.several * self._better_counts.get(row, 0)
+        return {name: round(value, 3) for name, value in parts.items() if round(value, 3)}
+
+    def page(self, offset: int, limit: int) -> list[int]:
+        """Return one page of the notes, the best first.
+
+        Notes with equal scores are sorted by change, the last first, then by permalink. Notes that
+        were not scored follow, the newest first.
+        """
+        stop = offset + limit
+        order = self._best_first(stop)
+        if stop > len(order):
+            unscored_rows = sorted(self._rows_with_word - self.features.keys(), reverse=True)
+            if self._match:
+                unscored_rows += self.context.newest(self._match, stop, self._lookup.table)
+            order = list(dict.fromkeys([*order, *unscored_rows]))
+        return order[offset:stop]
+
+    def _best_first(self, most: int) -> list[int]:
+        """Return the `most` notes with the highest scores, the best first.
+
+        Notes that score as much as the last one follow. Sorting equal scores reads the index, so
+        notes with lower scores are left out before.
+        """
+        if most >= len(self.scores):
+            return self.context.best_first(self.scores)
+        lowest = nlargest(max(1, most), self.scores.values())[-1]
+        best_scores = {row: score for row, score in self.scores.items() if score >= lowest}
+        return self.context.best_first(best_scores)
+
+    def total(self, most: int, other_rows: Collection[int] = ()) -> int:
+        """Return how many notes contain a word, are scored, or are among `other_rows`.
+
+        most: the number at which counting in the index stops.
+        """
+        scored_without_word = self.features.keys() - self.bits.keys()
+        count = len(self._rows_with_word) + len(scored_without_word)
+        if self._match:
+            count = max(count, self.context.count(self._match, most, self._lookup.table))
+        further_rows = [
+            row
+            for row in other_rows
+            if row not in self.features and row not in self._rows_with_word
+        ]
+        return count + len(further_rows)
+
+    @cached_property
+    def _match(self) -> str:
+        """The FTS5 expression that finds all notes with a word of the query, with the filters.
+
+        "" if all notes with a word are known already, because no word had too many notes to list.
+        """
+        is_cut = any(word.is_cut for word in self.words) and not self.context.is_filtered
+        any_word = " OR ".join(word.match for word in self.words)
+        if is_cut:
+            return self.context.with_filters(f"{self._lookup.column}({any_word})")
+        return ""
+
+    @cached_property
+    def _rows_with_word(self) -> set[int]:
+        """The rows of all notes known to contain a word of the query."""
+        return set().union(*(rows for _, rows in _rows_by_mark(self.words)))
+
+    def rows_of(self, word: str) -> Sequence[int]:
+        """Return the notes that contain a form of `word`. If very many do, only the newest."""
+        return self._lookup.rows(_own_match(word))
+
+    def rarity(self, note_count: float) -> float:
+        """Return the weight of a word that this many notes contain."""
+        return self._lookup.rarity(note_count)
+
+    def bits_of(self, row: int) -> int:
+        """Return the bits of a note: the words of the query that it contains. 0 if it has none.
+
+        The note need not be scored.
+        """
+        if row not in self.bits:
+            self._look_up([row])
+        return self.bits.get(row, 0)
+
+    def relevance(self, bits: int, characters: int) -> float:
+        """Return how relevant a text is to the question, whatever other notes contain.
+
+        bits: the words that the text contains.
+        characters: the length of the text.
+
+        The relevance is the sum of the rarities (0 to 1) of the shared words, times their share of
+        the rarities of all words. For a text of _HALVING_CHARACTERS it is half as much, since a
+        long text shares words with any question.
+
+        Example: a question has two words of rarity 1, and a short text has one: 1 * 1 / 2 = 0.5.
+        """
+        rarities = self._rarities
+        shared = sum(
+            [rarity for at, rarity in enumerate(rarities) if marks_of(bits, at) & (EXACT | TITLE)]
+        )
+        # A word that no note contains has the rarity 1.
+        question = self.question
+        number_in_notes = sum(not (word.is_weak or word.is_beside) for word in self.words)
+        question_words = set(question.words) - question.weak - question.beside.keys()
+        number_missing = max(0, len(question_words) - number_in_notes)
+        all_rarities = max(1.0, sum(rarities) + number_missing)
+        length_factor = 1 + characters / _HALVING_CHARACTERS
+        return shared * shared / all_rarities / length_factor
+
+    @cached_property
+    def _rarities(self) -> list[float]:
+        """How rare each word is, from 0 to 1."""
+        rarities: list[float] = []
+        for word in self.words:
+            counts = not (word.is_weak or word.is_beside)
+            rarities.append(self._rarity_from_0_to_1(word) if counts else 0.0)
+        return rarities
+
+    def _rarity_from_0_to_1(self, word: Word) -> float:
+        """Return how rare a word is. A word that a single note contains has 1.
+
+        A word that was respelled has at most `WEIGHTS.spelled`.
+        """
+        lookup = self._lookup
+        rarest = lookup.rarity(1, _MIN_SIZE_FOR_RELEVANCE)
+        share = min(1.0, lookup.rarity_of(word, _MIN_SIZE_FOR_RELEVANCE) / rarest)
+        if word.spelled:
+            share *= weights.WEIGHTS.spelled
+        return share
 
 
-def is_user(speaker: str | None) -> bool:
-    """Whether a speaker's name means the person who talks with an assistant, as `user` does."""
-    return speaker in _USERS
+class TermScorer(dict[int, float]):
+    """A cache: bits (`word_marks`) -> the sum of the weights of their words.
+
+    A sum is computed when it is first asked for. A word in the title adds `WEIGHTS.title` times its
+    weight.
+
+    weights: the weight of each word of the query.
+    in_titles: a mask for the part of the bits about titles, headings and tags.
+    """
+
+    def __init__(self, words: Sequence[Word]):
+        super().__init__()
+        self._title = weights.WEIGHTS.title
+        self.weights = [word.weight for word in words]
+        self.in_titles = sum(bits_of(at, TITLE) for at in range(len(words)))
+
+    def __missing__(self, bits: int) -> float:
+        """Compute and keep the sum of the weights of the words in `bits`.
+
+        It is the sum for all words but the last, plus the weight of the last. So few additions are
+        needed.
+        """
+        if not bits:
+            return 0.0
+        word = last_word(bits)
+        marks = marks_of(bits, word)
+        is_in_text = bool(marks & IN_TEXT)
+        is_in_title = bool(marks & TITLE)
+        word_score = self.weights[word] * (is_in_text + self._title * is_in_title)
+        score = self[bits ^ bits_of(word, marks)] + word_score
+        self[bits] = score
+        return score
+
+
+class _WordLookup:
+    """Finds the notes that contain the words of one query.
+
+    table: the full-text table to search.
+    column: the FTS5 prefix that limits a search to titles. "" for all columns.
+    """
+
+    def __init__(self, context: SearchContext):
+        self.context = context
+        self.table = NAMES if context.by_title else STEMS
+        self.column = "title : " if context.by_title else ""
+
+    def words(self, question: Question) -> list[Word]:
+        """Return the words of a question that some note contains, with their notes and weights.
+
+        From very many words, only the rarest are returned.
+        """
+        texts = self._likely_rare(question)
+        speakers = self.context.speakers(texts)
+        # A long text has enough other words, so its mistyped words are not corrected.
+        may_respell = len(texts) <= MAX_TERMS
+        words_found: list[Word] = []
+        for text in texts:
+            is_speaker = text in speakers
+            word = self._word(text, may_respell=may_respell and not is_speaker)
+            if not word.rows and not is_speaker:
+                continue
+            word.is_speaker = is_speaker
+            self._weigh(word, question)
+            words_found.append(word)
+
+        chosen_words = self._heaviest(words_found)
+        # A search by title already looks only at names, so `name_rows` would repeat `rows`.
+        if not self.column:
+            for word in chosen_words:
+                match = _own_match(word.text, word.other_forms)
+                word.name_rows = self.rows(match, table=NAMES)
+        return chosen_words
+
+    @staticmethod
+    def _likely_rare(question: Question) -> list[str]:
+        """Return the words of a text to look up, in their order.
+
+        All words of the question itself are returned. If the text around the question (`beside`) has
+        too many words, only its longest are returned, since long words are rarely common.
+        """
+        other_words = [word for word in question.words if word in question.beside]
+        own_word_count = len(question.words) - len(other_words)
+        room_for_others = max(0, _MAX_LOOKED_UP - own_word_count)
+        longest_others = set(sorted(other_words, key=len, reverse=True)[:room_for_others])
+        chosen = [
+            word for word in question.words if word not in question.beside or word in longest_others
+        ]
+        return chosen[:_MAX_QUESTION_WORDS]
+
+    @staticmethod
+    def _heaviest(words: list[Word]) -> list[Word]:
+        """Return the _MAX_WORDS words with the highest weights, in the order of the text."""
+        if len(words) <= _MAX_WORDS:
+            return words
+        positions = range(len(words))
+        heaviest_positions = nlargest(_MAX_WORDS, positions, key=lambda at: words[at].weight)
+        return [words[at] for at in sorted(heaviest_positions)]
+
+    def _word(self, text: str, *, may_respell: bool) -> Word:
+        """Look a word up: as written, then as the beginning of a longer word, then respelled.
+
+        The first of these ways that finds a note is taken.
+
+        may_respell: whether a mistyped word may be replaced by known words with one other letter.
+            A replaced word gets a lower weight.
+        """
+        is_latin = not is_cjk(text)
+        # The index keeps pairs of Chinese, Japanese and Korean characters. A single character
+        # therefore matches as the beginning of a pair.
+        is_beginning = not is_latin and len(text) == 1
+        endings = self.context.other_endings(text)
+        match = _own_match(text, endings, is_beginning=is_beginning)
+        word = Word(text, 1.0, self.rows(match), match=match, other_forms=endings)
+        if not word.rows and is_latin and len(text) >= _MIN_PREFIX_LETTERS:
+            word.is_open = True
+            word.match = f"{quoted(text)}*"
+            word.rows = self.rows(word.match)
+        if word.rows or not may_respell:
+            return word
+        word.spelled = self.context.spellings(text)
+        if word.spelled:
+            word.is_open = False
+            word.match = " OR ".join(map(quoted, word.spelled))
+            word.weight = weights.WEIGHTS.spelled
+            word.rows = self.rows(word.match)
+        return word
+
+    def rows(self, text: str, table: str = "") -> list[int]:
+        """Return the newest notes that match an FTS5 expression and pass all filters.
+
+        table: NAMES searches titles, headings and tags. "" searches the table of this object.
+        """
+        column = self.column
+        if table:
+            column = "{title headings tags} : "
+        match = self.context.with_filters(f"{column}({text})")
+        rows = self.context.newest(match, MAX_HELD, table or self.table)
+        if not self.context.is_filtered or not rows:
+            return rows
+        passing_rows = set(self.context.passing(rows))
+        return [row for row in rows if row in passing_rows]
+
+    def _weigh(self, word: Word, question: Question) -> None:
+        """Set the weight of a word: more for a rare one, less for one that matters less."""
+        word.weight *= self.rarity_of(word)
+        if word.text in question.weak:
+            word.is_weak = True
+            word.weight *= weights.WEIGHTS.weak
+        word.is_beside = word.text in question.beside
+        word.weight *= question.share_of(word.text)
+
+    def rarity_of(self, word: Word, least_size: int = 0) -> float:
+        """Return how rare a word is: a higher number for a word in fewer notes.
+
+        If only the newest notes with the word were read, their total number is estimated.
+
+        least_size: a home with fewer notes is treated as if it had this many.
+        """
+        note_count = float(len(word.rows))
+        if note_count >= MAX_HELD:
+            rows_looked_at = max(word.rows) - min(word.rows) + 1
+            note_count *= max(1.0, self.context.size / rows_looked_at)
+        return self.rarity(note_count, least_size)
+
+    def rarity(self, note_count: float, least_size: int = 0) -> float:
+        """Return the weight of a word that this many notes contain (the IDF of BM25).
+
+        least_size: a home with fewer notes is treated as if it had this many.
+        """
+        size = max(self.context.size, note_count, least_size)
+        return log(1 + (size - note_count + 0.5) / (note_count + 0.5))
+
+    def terms(self, query: ParsedQuery) -> list[Word]:
+        """Return the terms of a search for all words, with their weights but without notes.
+
+        The weight of a single term does not matter, so it is not looked up.
+        """
+        context = self.context
+        terms = query.terms
+        term_words = list[Word]()
+        for term in terms:
+            weight = 1.0
+            if len(terms) > 1:
+                # If no note has the word itself, notes with longer words count.
+                note_count = context.held(term) or context.count(context.loose(term), COMMON + 1)
+                weight = self.rarity(note_count)
+            other_forms = context.alternatives(term)
+            word = Word(term.text, weight, term=term, is_open=term.open, other_forms=other_forms)
+            term_words.append(word)
+        return term_words
 
 
 def newest_first(scores: Mapping[int, float]) -> list[int]:
@@ -932,13 +967,23 @@ def newest_first(scores: Mapping[int, float]) -> list[int]:
     return sorted(sorted(scores, reverse=True), key=scores.__getitem__, reverse=True)
 
 
+def is_user(speaker: str | None) -> bool:
+    """Whether a speaker's name means the person who talks with an assistant, as `user` does."""
+    return speaker in _USERS
+
+
+def is_assistant(speaker: str | None) -> bool:
+    """Whether records of talks use this name for an assistant: `assistant`, `ai`, `model`."""
+    return speaker in _ASSISTANTS
+
+
 def _groups(words: Sequence[Word]) -> dict[int, set[int]]:
     """Group the notes that contain a word by their bits: all notes with exactly the same words.
 
     There are few groups, so whole groups are scored and chosen instead of notes. If `tea` is in the
     notes 1 and 2, and `plan` in 2 and 3, the groups are {1} for `tea`, {2} for both, {3} for `plan`.
     """
-    lists = _lists(words)
+    lists = _rows_by_mark(words)
     if len(lists) > _MAX_LISTS_OF_SETS:
         return _groups_of_many(words)
     groups: dict[int, set[int]] = {}
@@ -955,7 +1000,29 @@ def _groups(words: Sequence[Word]) -> dict[int, set[int]]:
     return {bits: group for bits, group in groups.items() if group}
 
 
-def _lists(words: Sequence[Word], first: int = 0) -> list[tuple[int, Sequence[int]]]:
+def _groups_of_many(words: Sequence[Word]) -> dict[int, set[int]]:
+    """Group notes like `_groups`, but note by note, which is faster for a text with many words.
+
+    The result maps bits to the notes that contain exactly these words of the query. The rarest
+    words are read first. Once they have found _ENOUGH_NOTES, the others find no further notes:
+    they are only marked in the notes that were found.
+    """
+    bits_by_row: defaultdict[int, int] = defaultdict(int)
+    rarest_first = sorted(range(len(words)), key=lambda number: -words[number].weight)
+    for number in rarest_first:
+        for word_bits, rows in _rows_by_mark([words[number]], first=number):
+            has_enough = len(bits_by_row) >= _ENOUGH_NOTES
+            rows_to_mark = bits_by_row.keys() & rows if has_enough else rows
+            for row in rows_to_mark:
+                bits_by_row[row] |= word_bits
+
+    groups: dict[int, set[int]] = {}
+    for row, bits in bits_by_row.items():
+        groups.setdefault(bits, set()).add(row)
+    return groups
+
+
+def _rows_by_mark(words: Sequence[Word], first: int = 0) -> list[tuple[int, Sequence[int]]]:
     """Return pairs (bits, rows): up to two for each word.
 
     The first pair has the notes that contain the word. The second pair has the notes with the word
@@ -971,72 +1038,6 @@ def _lists(words: Sequence[Word], first: int = 0) -> list[tuple[int, Sequence[in
         if word.name_rows:
             lists.append((bits_of(number, TITLE), word.name_rows))
     return lists
-
-
-def _groups_of_many(words: Sequence[Word]) -> dict[int, set[int]]:
-    """Group notes like `_groups`, but note by note, which is faster for a text with many words.
-
-    The result maps bits to the notes that contain exactly these words of the query. The rarest
-    words are read first. Once they have found _ENOUGH_NOTES, the others find no further notes:
-    they are only marked in the notes that were found.
-    """
-    bits_by_row: defaultdict[int, int] = defaultdict(int)
-    rarest_first = sorted(range(len(words)), key=lambda number: -words[number].weight)
-    for number in rarest_first:
-        for word_bits, rows in _lists([words[number]], first=number):
-            has_enough = len(bits_by_row) >= _ENOUGH_NOTES
-            rows_to_mark = bits_by_row.keys() & rows if has_enough else rows
-            for row in rows_to_mark:
-                bits_by_row[row] |= word_bits
-
-    groups: dict[int, set[int]] = {}
-    for row, bits in bits_by_row.items():
-        groups.setdefault(bits, set()).add(row)
-    return groups
-
-
-def _scaled(cosines: Mapping[int, float]) -> dict[int, float]:
-    """Scale cosines to 0 to 1: the lowest that counts becomes 0, and the highest becomes 1.
-
-    cosines: the cosines by row, the highest above 0.
-    """
-    ascending = sorted(cosines.values())
-    highest = ascending[-1]
-    # Most cosines are of notes that have nothing to do with the question.
-    far_cosine = ascending[int(len(ascending) * _FAR_SHARE)]
-    lowest = min(far_cosine, highest * (1 - _MIN_SPREAD))
-    return {row: max(0.0, cosine - lowest) / (highest - lowest) for row, cosine in cosines.items()}
-
-
-def _likely_rare(question: Question) -> list[str]:
-    """Return the words of a text to look up, in their order.
-
-    All words of the question itself are returned. If the text around the question (`beside`) has
-    too many words, only its longest are returned, since long words are rarely common.
-    """
-    other_words = [word for word in question.words if word in question.beside]
-    own_word_count = len(question.words) - len(other_words)
-    room_for_others = max(0, _MAX_LOOKED_UP - own_word_count)
-    longest_others = set(sorted(other_words, key=len, reverse=True)[:room_for_others])
-    chosen = [
-        word for word in question.words if word not in question.beside or word in longest_others
-    ]
-    return chosen[:_MAX_QUESTION_WORDS]
-
-
-def _meant(text: str, focus: Focus) -> str:
-    """Return the part of a query whose meaning is compared.
-
-    If the question is buried in a pasted text, this is the question. For other texts, it is the last
-    _EMBEDDED_CHARACTERS, and for talks the last _EMBEDDED_CHARACTERS_OF_TALK.
-
-    focus: the question within the text.
-    """
-    if len(text) <= _EMBEDDED_CHARACTERS_OF_TALK and not focus.is_buried:
-        return text
-    if turns_of(text):
-        return text[-_EMBEDDED_CHARACTERS_OF_TALK:]
-    return focus.text if focus.is_buried else text[-_EMBEDDED_CHARACTERS:]
 
 
 def _own_match(text: str, endings: Sequence[str] = (), *, is_beginning: bool = False) -> str:

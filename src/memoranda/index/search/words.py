@@ -429,7 +429,7 @@ class WordFinder:
             return
         first = parts[0]
         if len(parts) > 1:
-            self._phrases.append(_PhrasePattern(_phrase(parts), is_open, number))
+            self._phrases.append(_PhrasePattern(self._phrase(parts), is_open, number))
             return
         if is_cjk(first):
             self._runs.append(_Run(first, number))
@@ -446,6 +446,18 @@ class WordFinder:
             self._stems.append(_StemMatch(set(), prefix=first, bits=bits_of(number, LOOSE)))
         if self._may_split and len(first) >= _MIN_STEM_LETTERS and first.isalnum():
             self._split.append(_SplitWord(first, number))
+
+    @staticmethod
+    def _phrase(parts: Sequence[str]) -> re.Pattern[str]:
+        """Return a pattern for these words one after the other, with any signs between them.
+
+        `time`, `zone` → a pattern that finds `time zone`, `time-zone` and `timezone`. Two numbers need
+        at least one sign between them: `1`, `10` must not find `110`.
+        """
+        pattern = re.escape(parts[0])
+        for before, part in pairwise(parts):
+            pattern += _gap(before, part) + re.escape(part)
+        return re.compile(pattern)
 
     def places(self, text: str) -> list[MarkedPlace]:
         """Return where a text has words of the query, in no particular order."""
@@ -577,18 +589,6 @@ def _word_start_test(
         return text[position].isupper() and text[position - 1].islower()
 
     return begins_word
-
-
-def _phrase(parts: Sequence[str]) -> re.Pattern[str]:
-    """Return a pattern for these words one after the other, with any signs between them.
-
-    `time`, `zone` → a pattern that finds `time zone`, `time-zone` and `timezone`. Two numbers need
-    at least one sign between them: `1`, `10` must not find `110`.
-    """
-    pattern = re.escape(parts[0])
-    for before, part in pairwise(parts):
-        pattern += _gap(before, part) + re.escape(part)
-    return re.compile(pattern)
 
 
 def _gap(before: str, part: str) -> str:

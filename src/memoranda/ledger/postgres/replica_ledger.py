@@ -385,19 +385,16 @@ class ReplicaLedger(Ledger):
             is_revised = own_state is not None and own_state.epoch != state.epoch
             if own_state is None or is_revised:
                 self._update_whole_folder(snapshot, state, own_state)
-            elif not self._apply_changes_of(snapshot, last):
-                # The histories differ.
-                self._update_whole_folder(snapshot, state, own_state=None)
+            else:
+                # From the last change here on, by which `_apply` compares the histories
+                changes = list(snapshot.changes(last or 1))
+                is_same_history = self._apply(changes, snapshot.places(last), snapshot.rows(last))
+                if not is_same_history:
+                    self._update_whole_folder(snapshot, state, own_state=None)
 
         if recorded_state is None or recorded_state.files != state.files:
             self._shared.show(self._database.shared_files())
         self._record_complete_copy(state)
-
-    def _apply_changes_of(self, snapshot: Snapshot, last: int) -> bool:
-        """Apply all changes after the number `last`. Returns False if the histories differ."""
-        # From the last change here on, by which `_apply` compares the histories
-        changes = list(snapshot.changes(last or 1))
-        return self._apply(changes, snapshot.places(last), snapshot.rows(last))
 
     def _apply(
         self,
@@ -683,46 +680,34 @@ class ReplicaLedger(Ledger):
     def _show_in_folder(self, execution: Execution, changes: Sequence[PlannedChange]) -> None:
         """Write committed changes to the files of the folder.
 
-        If that fails, the `error` of each change is set to NotPutBack.
+        If a file cannot be written, the folder is brought up to date from the database instead. If
+        this fails, too, the `error` of each change is set to NotPutBack.
 
         execution: carries out the steps.
         """
         steps = list(chain.from_iterable(planned.steps for planned in changes))
         try:
-            self._write_to_folder(execution, steps, [planned.change for planned in changes])
-        except NotPutBack as error:
-            for planned in changes:
-                planned.error = error
-
-    def _write_to_folder(
-        self, execution: Execution, steps: Sequence[Step], changes: Sequence[Change]
-    ) -> None:
-        """Write committed changes to the files of the folder.
-
-        If a file cannot be written, the folder is brought up to date from the database instead.
-
-        execution: carries out the steps.
-        steps: the steps of all these changes, in their order.
-
-        Raises NotPutBack if this fails, too.
-        """
-        last = changes[-1].number
-        try:
             for step in steps:
                 execution.run(step)
-            self.history.append_all(changes)
+            self.history.append_all([planned.change for planned in changes])
             for step in steps:
                 if step.do == StepKind.SET:
                     self.review_rows.store(step.path, step.data)
+            return
         except (OSError, MemorandaError):
-            # A file that has no row in the database was in the way.
-            try:
-                self._update_folder()
-            except (OSError, MemorandaError) as error:
-                why = reason(error) if isinstance(error, OSError) else str(error)
-                raise NotPutBack(
-                    "the copy on this machine", f"{why}; in the database change {last} is made"
-                ) from None
+            # A file that has no row in the database was in the way
+            pass
+
+        try:
+            self._update_folder()
+        except (OSError, MemorandaError) as error:
+            why = reason(error) if isinstance(error, OSError) else str(error)
+            last = changes[-1].change.number
+            not_put_back = NotPutBack(
+                "the copy on this machine", f"{why}; in the database change {last} is made"
+            )
+            for planned in changes:
+                planned.error = not_put_back
 
     def _reset_places(self, steps: Sequence[Step]) -> None:
         """Reset the places of a refused change to the state of the database.
@@ -779,13 +764,6 @@ def _check_folders(steps: Sequence[Step], folders: Collection[tuple[str, str]]) 
         parent = new_path.rpartition("/")[0]
         is_there = os.path.lexists(os.path.join(step.root, parent))
         if is_there and (step.root, parent) not in made_folders:
-            _check_folder(step, parent)
-
-
-def _check_folder(step: Step, folder: str) -> None:
-    """Raise OutsideError or NotFound if a folder is not a real folder inside the step's project.
-
-    Opening it makes this check, so it is opened and closed again.
-    """
-    with open_folder(step.root, folder, step.project):
-        pass
+            # Opening a folder checks that it is a real folder inside the step's project
+            with open_folder(step.root, parent, step.project):
+                pass

@@ -260,7 +260,7 @@ class SpaceDatabase(Connection):
         return self._with_retry(lambda db: self._read_news(db, since, most))
 
     def _read_news(self, db: psycopg.Connection[Any], since: int, most: int) -> SpaceNews | None:
-        """Do `news` on a connection."""
+        """Do `news` on a connection. None if there are more than `most`."""
         from psycopg.rows import dict_row
 
         # One row more than `most` is enough to see that there are too many

@@ -54,6 +54,43 @@ def later_changes_in_the_way(memory: HistoryVerbs, number: int) -> list[Change]:
     return []
 
 
+@verb
+def undoable_together(
+    memory: HistoryVerbs, numbers: Collection[int]
+) -> tuple[list[int], dict[int, CannotUndo]]:
+    """Return which of these changes can be undone now as one change, and why the others cannot.
+
+    numbers: the numbers of the changes. Changes that are undone already are left out.
+
+    Returns the numbers of the first, the newest first, and the refusals of the others by number.
+    """
+    history = memory.engine.ledger.history
+    standing = [change for change in _changes(memory, numbers) if history.undone_by(change) is None]
+    standing_numbers = {change.number for change in standing}
+    refusals: dict[int, CannotUndo] = {}
+    for change in standing:
+        refusal = _refusal_apart(memory, change)
+        # A later change that is undone, too, is not in the way.
+        if refusal is not None and refusal.later not in standing_numbers:
+            refusals[change.number] = refusal
+    while True:
+        possible = [change for change in standing if change.number not in refusals]
+        refusal = _refusal_of_all(memory, possible) if possible else None
+        if refusal is None:
+            return [change.number for change in possible], refusals
+        # Without the change that is to blame, the others are tried again.
+        if refusal.number not in standing_numbers - refusals.keys():
+            return [], refusals | {change.number: refusal for change in possible}
+        refusals[refusal.number] = refusal
+
+
+def _refusal_apart(memory: HistoryVerbs, change: Change) -> CannotUndo | None:
+    """Return the error that a change cannot be undone together with others. None if it may be."""
+    if _changed_lines(change):
+        return CannotUndo("changes of lines are undone one by one", number=change.number)
+    return _refusal(memory, change)
+
+
 def _refusal_of_all(memory: HistoryVerbs, changes: Sequence[Change]) -> CannotUndo | None:
     """Return the error that changes cannot be undone together. None if they can.
 

@@ -616,6 +616,29 @@ def test_shared_words_are_the_longest_common_line_or_else_word():
     assert shared_words(text, "Grey.") == ""
 
 
+def test_lines_that_only_link_to_a_note_are_no_shared_words():
+    text = "It opens with sparrow-lantern-47.\n\n- works with [[Ann]]\n- leads [[Heron]]\n"
+    assert shared_words(text, "- works with [[Ann]]\n- leads [[Heron]]\n") == ""
+    login = "Try sparrow-lantern-47.\n- works with [[Ann]]\n"
+    assert shared_words(text, login) == "sparrow-lantern-47"
+
+
+def test_a_word_that_any_text_has_is_no_shared_word():
+    assert shared_words("It is in the attic.", "Look at the lamp: it is in use.") == ""
+
+
+async def test_what_shares_no_words_with_an_erased_note_is_folded_below_what_does(web, page):
+    gate = web.note("Gate", "It opens with sparrow-lantern-47.\n\n- leads [[Heron]]\n")
+    web.note("Cedar", "It opens with sparrow-lantern-47.")
+    web.note("Alder", "Grey.\n\n- see [[Gate]]\n")
+    html = await page.see(f"{note_url(gate.project, gate.path)}?part=erase")
+    _, _, elsewhere = html.partition("The same words stand elsewhere")
+    listed, _, folded = elsewhere.partition("<details>")
+    assert "Cedar</a>" in listed
+    assert "Alder</a>" not in listed
+    assert "Alder</a>" in folded
+
+
 async def test_the_page_of_a_change_says_what_it_is_in_its_heading_not_its_number(web, page):
     web.note("Tea", "At four.")
     number = web.memory.log(limit=1)[0].number

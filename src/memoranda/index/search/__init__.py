@@ -896,18 +896,25 @@ def _chunks_that_fit(
     """
     notes = infos(db, reading.rows)
     evidence = _EvidenceText(space)
-    for row, start, stop, score in reading.relevant(least):
-        text = reading.texts[row]
-        note = notes[row]
+    for chunk in reading.relevant(least):
+        text = reading.texts[chunk.row]
+        note = notes[chunk.row]
         if skip is not None and skip(note):
             continue
-        passage = text.text[start:stop].strip()
-        if row in marks:
-            passage = f"[{marks[row]}] {passage}"
+        passage = text.text[chunk.start : chunk.stop].strip()
+        if chunk.row in marks:
+            passage = f"[{marks[chunk.row]}] {passage}"
         passage = evidence.take(visible(passage).replace("\n", BELOW), note)
         if passage:
-            line = text.front.count("\n") + text.text.count("\n", 0, start) + 1
-            yield Hit(note, passage, round(score, 6), reading.why(text), line)
+            line = text.front.count("\n") + text.text.count("\n", 0, chunk.start) + 1
+            yield Hit(
+                note,
+                passage,
+                round(chunk.score, 6),
+                reading.why(text),
+                line,
+                relevance=reading.relevance_of(chunk),
+            )
 
 
 class _EvidenceText:

@@ -22,9 +22,13 @@ function choose(row) {
   row?.scrollIntoView({ block: "nearest" });
 }
 
+// Two of three words are enough: nobody knows the words of a command by heart.
 function matching(words) {
-  const wanted = words.toLowerCase();
-  return commands.filter((row) => row.textContent.toLowerCase().includes(wanted));
+  const wanted = words.toLowerCase().split(/\s+/);
+  return commands.filter((row) => {
+    const label = row.textContent.toLowerCase();
+    return wanted.filter((word) => label.includes(word)).length * 3 >= wanted.length * 2;
+  });
 }
 
 function keepWords() {

@@ -40,7 +40,7 @@ async def test_a_later_pin_is_named_and_the_change_can_be_taken_back_alone(web, 
     Upkeep(web.memory.as_caller("cursor", "mcp", client="cursor")).pin([note])
     assert 'href="/page/change/2"' in await page.see(f"{PLAN}?part=history")
     html = await page.see("/page/change/2")
-    assert "A later change of the same note is in the way: Plan cursor · pinned" in reason(html)
+    assert "A later change of the same note is in the way: cursor · pinned" in reason(html)
     assert "just now" in reason(html)
     assert '<a href="/page/change/3">' in html
     await page.send(PLAN, do="take_back", change="2")
@@ -86,7 +86,7 @@ async def test_later_changes_are_taken_back_together_as_one_change(web, page):
         FindReplace("Tuesday", "Sunday"),
     )
     html = await page.see("/page/change/2")
-    assert "2 later changes of the same note are in the way: Plan codex" in reason(html)
+    assert "2 later changes of the same note are in the way: codex" in reason(html)
     assert "Take back only this" not in reason(html), "the words of it were changed again"
     assert "Undo all 3" in reason(html)
     together = re.search(r'name="together" value="([^"]*)"', html)[1]
@@ -103,7 +103,7 @@ async def test_a_refused_undo_leads_to_the_reason_and_changes_nothing(web, page)
     assert answer.headers["location"] == "/page/change/2?tried=yes"
     html = reason(await page.see("/page/change/2?tried=yes"))
     assert "Nothing was taken back." in html
-    assert "Plan cursor · edited it" in html
+    assert "cursor · edited it" in html
     assert "Undo both" in html
     assert "Monday" in web.memory.read(note).text
 

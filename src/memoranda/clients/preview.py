@@ -77,7 +77,8 @@ def preview(memory: MemorySession, agent: str, prompt: str) -> Preview:
 def _nearest(caller: MemorySession, prompt: str) -> list[ToldNote]:
     """Return the notes that come nearest to a prompt, however far they are from it."""
     words = own_words(prompt)
-    return caller.recall(words, least=0.0, max_tokens=PROMPT_TOKENS, limit=_MOST_NEAREST)
+    notes = caller.recall(words, least=0.0, max_tokens=PROMPT_TOKENS, limit=_MOST_NEAREST)
+    return sorted(notes, key=lambda told_note: -told_note.relevance)
 
 
 def _event(kind: str, prompt: str) -> HookEvent:

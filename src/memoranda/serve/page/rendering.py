@@ -178,20 +178,19 @@ def render_frame(template: str, language: str, **values: Any) -> str:
 
 
 def _titled(visit: Any, title: str, most_characters: int | None = None) -> str:
-    """Return a title as lists show it: with its secrets masked.
+    """Return a title as lists show it: with its secrets masked, and "…" where it is cut.
 
     visit: the request, whose memory has the rules for secrets. None for a page without a memory.
-    most_characters: how many characters are returned. A title that was cut before could end with the
-        beginning of a secret, which does not look like one. None: all.
+    most_characters: how many characters of it are shown. A title that was cut before could end with
+        the beginning of a secret, which does not look like one. None: all.
     """
+    is_whole = most_characters is None or len(title) <= most_characters
     if visit is None:
-        return title[:most_characters]
+        return title if is_whole else f"{title[:most_characters]}…"
     rules = visit.memory.rules_for_reading()
-    if most_characters is None:
-        masked: str = rules.redacted(title)
-    else:
-        masked = rules.redacted_beginning(title, most_characters)
-    return masked
+    if is_whole:
+        return str(rules.redacted(title))
+    return f"{rules.redacted_beginning(title, most_characters).rstrip()}…"
 
 
 def _note_url(visit: Any, project: str, path: str) -> str:

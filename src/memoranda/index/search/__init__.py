@@ -48,7 +48,7 @@ from memoranda.index.search.queries import (
 )
 from memoranda.index.search.ranking import Nearness, Ranking
 from memoranda.index.search.weights import WEIGHTS
-from memoranda.index.search.words import SNIPPET, shortened
+from memoranda.index.search.words import SNIPPET, goes_on_after, shortened
 from memoranda.index.superseding import validity_marks
 from memoranda.index.told_notes import BELOW, NoteHeading, heading_of
 from memoranda.note.model import Observation
@@ -548,6 +548,7 @@ class _Search:
                 words=(*matched_words.title, *matched_words.text),
                 spelled=matched_words.spelled,
                 word_reasons=tuple(matched_words.reasons()),
+                is_cut=goes_on_after(text.text, passage),
             )
             hit.why += hit.share_reasons()
             if not reading.is_strict:
@@ -785,7 +786,8 @@ def _plain_hits(db: sqlite3.Connection, notes: Sequence[NoteInfo], query: Query)
         front, text = text_of(db, note.row)
         passage, line_in_text = shortened(text, begin=0, stop=len(text))
         line = front.count("\n") + line_in_text
-        hits.append(Hit(note, passage, score=0.0, line=line))
+        is_cut = goes_on_after(text, passage)
+        hits.append(Hit(note, passage, score=0.0, line=line, is_cut=is_cut))
     _show_observations(db, hits, query, terms=())
     return hits
 
@@ -819,6 +821,7 @@ def _show_observations(
         if observations_of_category:
             best = max(observations_of_category, key=words_held)
             hit.passage = best.content[:SNIPPET]
+            hit.is_cut = len(best.content) > SNIPPET
             hit.line = best.line
 
 

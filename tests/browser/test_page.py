@@ -235,6 +235,20 @@ def test_a_server_that_is_gone_is_told_and_comes_back(visit):
         expect(page.locator("#trouble")).to_be_hidden()
 
 
+def test_the_palette_finds_a_command_by_most_of_its_words(visit):
+    with visit("/page") as page:
+        page.keyboard.press("/")
+        for words, command in (
+            ("what would claude see", "What would an agent see?"),
+            ("export notes", "Export all notes"),
+        ):
+            page.locator("#palette input").fill(words)
+            option = page.locator("#palette [role=option]").first
+            expect(option).to_contain_text(command)
+            expect(page.locator("#palette [role=option]").last).to_contain_text(f"“{words}”")
+            expect(option).to_contain_text(command)
+
+
 def test_the_palette_finds_notes_and_commands_by_keys(visit):
     with visit() as page:
         page.keyboard.press("Control+k")

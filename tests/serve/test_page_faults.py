@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from datetime import timedelta
+from datetime import date, timedelta
 from html import unescape
 from types import SimpleNamespace
 
@@ -20,6 +20,7 @@ from memoranda.note.edit import Append, FindReplace, Rewrite
 from memoranda.note.model import Provenance
 from memoranda.serve.page import near_pages
 from memoranda.serve.page.addresses import id_url, note_url
+from memoranda.serve.page.health import weeks_from_first_note
 from memoranda.serve.page.note.erasing import shared_words
 from memoranda.serve.page.note.history import _CHANGES_PER_PAGE
 from memoranda.serve.page.note.note_page import _not_shown
@@ -655,3 +656,12 @@ async def test_a_project_has_one_name_in_the_graph_on_health_and_above_a_note(we
     html = await page.see("/page/help")
     assert "Memories 1" in plain(html)
     assert "Memories" in await page.see("/page/health")
+
+
+def test_weeks_of_new_notes_begin_with_the_first_that_has_one():
+    monday = date(2026, 9, 7)
+    weeks = [(monday + timedelta(weeks=number), number) for number in range(12)]
+    empty = [(day, 0) for day, _ in weeks]
+    assert weeks_from_first_note([*empty[:4], *weeks[4:]]) == weeks[4:]
+    assert weeks_from_first_note([*empty[:11], *weeks[11:]]) == [*empty[6:11], weeks[11]]
+    assert len(weeks_from_first_note(empty)) == 6

@@ -68,7 +68,7 @@ def show(visit: Visit) -> Response:
     return visit.html(
         "health.html",
         figures=size,
-        weeks=_weeks_from_first_note(size.weeks),
+        weeks=weeks_from_first_note(size.weeks),
         sync=memory.sync(),
         highest=max((number for _, number in size.weeks), default=0) or 1,
         embedding=embedding,
@@ -85,7 +85,7 @@ def show(visit: Visit) -> Response:
     )
 
 
-def _weeks_from_first_note(weeks: Sequence[tuple[date, int]]) -> Sequence[tuple[date, int]]:
+def weeks_from_first_note(weeks: Sequence[tuple[date, int]]) -> Sequence[tuple[date, int]]:
     """Leave out the weeks before the first note, but return at least _MIN_WEEKS weeks.
 
     weeks: (Monday, number of new notes), the oldest first.

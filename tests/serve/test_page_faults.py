@@ -624,6 +624,11 @@ def test_lines_that_only_link_to_a_note_are_no_shared_words():
     assert shared_words(text, login) == "sparrow-lantern-47"
 
 
+def test_the_category_of_a_fact_is_no_shared_word():
+    assert shared_words("- [decision] grey paint", "- [decision] blue doors") == ""
+    assert shared_words("- [decision] grey paint", "grey paint") == "paint"
+
+
 def test_a_word_that_any_text_has_is_no_shared_word():
     assert shared_words("It is in the attic.", "Look at the lamp: it is in use.") == ""
 

@@ -202,12 +202,18 @@ def _note_url(visit: Any, project: str, path: str) -> str:
     return note_url(project, path, asked)
 
 
-def _remark_words(clock: Clock, remark: Mark) -> Markup:
+# An author whose name is not known. Names are never translated.
+_UNNAMED = "an agent"
+
+
+def remark_words(clock: Clock, remark: Mark) -> Markup:
     """Return a remark about a note that an agent is told: `due tomorrow 09:00`."""
     pattern = visible(translated(clock.language, remark.pattern))
+    is_unnamed = remark.value == _UNNAMED
+    value = translated(clock.language, _UNNAMED) if is_unnamed else flat(remark.value)
     words, _, rest = pattern.partition("{")
     _, _, end = rest.partition("}")
-    return Markup("{}{}{}").format(words, time_element(clock, flat(remark.value)), end)
+    return Markup("{}{}{}").format(words, time_element(clock, value), end)
 
 
 def _hour(clock: Clock, at: Time) -> Markup | str:
@@ -244,7 +250,7 @@ def _tools(language: str, values: Mapping[str, Any]) -> dict[str, Any]:
         "titled": partial(_titled, values.get("visit")),
         "note_url": partial(_note_url, values.get("visit")),
         "in_words": partial(in_words, clock),
-        "remark_words": partial(_remark_words, clock),
+        "remark_words": partial(remark_words, clock),
         "property_name": partial(property_name, language),
         "property_value": partial(property_value, clock),
     }

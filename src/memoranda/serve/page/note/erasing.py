@@ -31,6 +31,8 @@ _MAX_BEGINNING = 300
 # Characters of a line that two notes do not have by chance, and a word without the signs around it.
 _MIN_LINE = 12
 _WORD = re.compile(r"\w[\w.@/-]*\w")
+# The category of a fact: `- [decision] `.
+_CATEGORY = re.compile(r"^[-*+]\s+\[[^\[\]]+\]\s+")
 # A line with a few words and a link: `- works with [[Ann]]`.
 _LINK_LINE = re.compile(r"[-*+]?\s*(?:[^\s\[\]]+\s+){0,4}\[\[[^\[\]]+\]\]")
 
@@ -142,8 +144,11 @@ def shared_words(text: str, other: str) -> str:
 
 
 def _own_lines(text: str) -> list[str]:
-    """Return the lines of a text without those that only link to a note."""
-    lines = [line.strip() for line in text.splitlines()]
+    """Return the lines of a text without those that only link to a note.
+
+    The category of a fact is a word of many notes, so it is left out.
+    """
+    lines = [_CATEGORY.sub("", line.strip()) for line in text.splitlines()]
     return [line for line in lines if not _LINK_LINE.fullmatch(line)]
 
 

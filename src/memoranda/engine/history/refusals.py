@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from memoranda.engine.engine import verb
 from memoranda.engine.history.verbs import HistoryVerbs
@@ -66,22 +66,35 @@ def undoable_together(
     """
     history = memory.engine.ledger.history
     standing = [change for change in _changes(memory, numbers) if history.undone_by(change) is None]
-    standing_numbers = {change.number for change in standing}
+    refusals_apart = {change.number: _refusal_apart(memory, change) for change in standing}
     refusals: dict[int, CannotUndo] = {}
-    for change in standing:
-        refusal = _refusal_apart(memory, change)
-        # A later change that is undone, too, is not in the way.
-        if refusal is not None and refusal.later not in standing_numbers:
-            refusals[change.number] = refusal
     while True:
+        _add_barred(refusals, refusals_apart)
         possible = [change for change in standing if change.number not in refusals]
         refusal = _refusal_of_all(memory, possible) if possible else None
         if refusal is None:
             return [change.number for change in possible], refusals
         # Without the change that is to blame, the others are tried again.
-        if refusal.number not in standing_numbers - refusals.keys():
+        if refusal.number not in refusals_apart.keys() - refusals.keys():
             return [], refusals | {change.number: refusal for change in possible}
         refusals[refusal.number] = refusal
+
+
+def _add_barred(
+    refusals: dict[int, CannotUndo], refusals_apart: Mapping[int, CannotUndo | None]
+) -> None:
+    """Add the changes that a later change bars which is not undone with them.
+
+    refusals: the changes that cannot be undone. Changes are added to it.
+    refusals_apart: all changes with the refusal of each alone, the newest first. None for a change
+        that can be undone.
+    """
+    for number, refusal in refusals_apart.items():
+        # A later change that is undone, too, is not in the way.
+        if refusal is not None and (
+            refusal.later not in refusals_apart or refusal.later in refusals
+        ):
+            refusals.setdefault(number, refusal)
 
 
 def _refusal_apart(memory: HistoryVerbs, change: Change) -> CannotUndo | None:

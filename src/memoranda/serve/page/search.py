@@ -389,7 +389,7 @@ def _telling(memory: MemorySession, hit: Hit) -> str:
     begin = min((position for position in positions if position >= 0), default=0)
     if begin > _CHARACTERS_BEFORE:
         start = line.find(" ", begin - _CHARACTERS_BEFORE)
-        line = f"…{line[start + 1 :]}"
+        line = f"…{line[start + 1 :].removeprefix(_DOT.lstrip())}"
     return line[:_MAX_TELLING]
 
 

@@ -22,7 +22,7 @@ function choose(row) {
   row?.scrollIntoView({ block: "nearest" });
 }
 
-// Two of three words are enough: nobody knows the words of a command by heart.
+// Two of three words are enough.
 function matching(words) {
   const wanted = words.toLowerCase().split(/\s+/);
   return commands.filter((row) => {
@@ -44,7 +44,9 @@ async function look() {
   if (html === null || words !== input.value.trim()) return;
   const found = document.createElement("template");
   found.innerHTML = html;
-  showRows(...matching(words).slice(0, MOST_COMMANDS), found.content);
+  const first = matching(words).slice(0, MOST_COMMANDS);
+  const known = first.map(addressOf);
+  showRows(...first, ...[...found.content.children].filter((row) => !known.includes(addressOf(row))));
 }
 
 function showRows(...found) {

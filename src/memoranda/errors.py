@@ -198,17 +198,24 @@ class AmbiguousTime(TimeRefused):
     """A text names several times, or only a part of a time.
 
     candidates: the times that it names. Empty if it names only a part of a time.
+    repeats: for each candidate, the rule by which it repeats. Empty if the text names no repetition.
     """
 
     code = "ambiguous_time"
 
-    def __init__(self, phrase: str, candidates: Sequence[datetime] = ()):
+    def __init__(
+        self,
+        phrase: str,
+        candidates: Sequence[datetime] = (),
+        repeats: Sequence[str | None] = (),
+    ):
         times = " or ".join(f"{candidate:%Y-%m-%d %H:%M}" for candidate in candidates)
         times_shown = f": {times}" if times else ""
         # TimeRefused would build its own sentence from the phrase.
         InvalidInput.__init__(self, f'ambiguous time "{phrase}"{times_shown}; say which')
         self.phrase = phrase
         self.candidates = tuple(candidates)
+        self.repeats = tuple(repeats)
 
 
 class UnusedWords(AmbiguousTime):
@@ -223,6 +230,7 @@ class UnusedWords(AmbiguousTime):
         )
         self.phrase = phrase
         self.candidates = ()
+        self.repeats = ()
 
 
 class PastTime(TimeRefused):

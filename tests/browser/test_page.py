@@ -15,6 +15,7 @@ import pytest
 from browser.chromium import missing
 from browser.conftest import AXE, serious_faults
 from memoranda import Draft
+from memoranda.engine.upkeep import Upkeep
 from memoranda.errors import AgentPaused, NotFound
 from memoranda.jobs import reminders
 from memoranda.jobs.lifecycle import upgrade_named
@@ -235,6 +236,20 @@ def test_a_server_that_is_gone_is_told_and_comes_back(visit):
         expect(page.locator("#trouble")).to_be_hidden()
 
 
+def test_the_palette_finds_a_command_by_most_of_its_words(visit):
+    with visit("/page") as page:
+        page.keyboard.press("/")
+        for words, command in (
+            ("what would claude see", "What would an agent see?"),
+            ("export notes", "Export all notes"),
+        ):
+            page.locator("#palette input").fill(words)
+            option = page.locator("#palette [role=option]").first
+            expect(option).to_contain_text(command)
+            expect(page.locator("#palette [role=option]").last).to_contain_text(f"“{words}”")
+            expect(option).to_contain_text(command)
+
+
 def test_the_palette_finds_notes_and_commands_by_keys(visit):
     with visit() as page:
         page.keyboard.press("Control+k")
@@ -322,6 +337,34 @@ def test_a_note_and_a_reminder_are_new_from_the_page(visit, memory):
         reminder = page.locator(".reminder").filter(has_text="water the fern")
         expect(reminder).to_be_visible()
         memory.undo()
+
+
+def test_enter_chooses_none_of_the_times_that_words_can_mean(visit):
+    with visit("/page/remind", allowed=("400 (Bad Request)",)) as page:
+        words = page.get_by_label("What, and when")
+        words.fill("ring Bo tomorrow at 1pm or 3pm")
+        words.press("Enter")
+        expect(page.get_by_role("alert").filter(has_text="can mean several times")).to_be_visible()
+        assert "/page/remind" in page.url
+
+
+def test_the_palette_offers_a_pinned_note_once(visit, memory):
+    note = memory.write(Draft("It was tried.", project="notes", title="Never deploy on Fridays"))
+    Upkeep(memory).pin([memory.find(note)])
+    try:
+        with visit("/page") as page:
+            page.locator("#rail").get_by_text("Never deploy on Fri").wait_for()
+            page.reload()
+            page.keyboard.press("/")
+            page.locator("#palette input").fill("Never deploy on Fridays")
+            last = page.locator("#palette [role=option]").last
+            expect(last).to_contain_text("“Never deploy on Fridays”")
+            named = page.locator("#palette [role=option]").filter(
+                has_text="Never deploy on Fridays"
+            )
+            expect(named).to_have_count(2)
+    finally:
+        memory.delete(note)
 
 
 def test_one_of_the_times_that_words_can_mean_is_chosen_by_a_button(visit, memory):

@@ -535,6 +535,22 @@ def test_notes_that_name_it_stay_and_are_reported(memory: MemorySession) -> None
     assert memory.read("notes/quoting.md").content == "zq4711vault, he said"
 
 
+@pytest.mark.parametrize(
+    "line",
+    ["last_used_at: 2026-03-01T10:00:00Z", "archived_from: people", "valid_until: 2030-01-01"],
+)
+def test_a_note_with_the_same_line_of_our_header_is_not_reported(
+    memory: MemorySession, line: str
+) -> None:
+    notes = [memory.write(Draft(text, project="notes", title=text)) for text in ("Owl", "Fern")]
+    for note in notes:
+        file = memory.home / "notes" / note.path
+        file.write_text(file.read_text().replace("---\n", f"---\n{line}\n", 1))
+    memory.sync()
+    assert line in memory.read(notes[1]).text
+    assert memory.erase(memory.find(notes[0].id), dry_run=True).mentions == ()
+
+
 def test_the_files_that_it_shows_stay_and_are_reported(place: Place, memory: MemorySession) -> None:
     ref = note(memory, "secret plan", "![[zq4711vault.png]] and [the plan](img/plan%20b.pdf)")
     folder = place.home / "notes"

@@ -177,6 +177,31 @@ async def test_every_change_stands_on_one_page_of_the_list(web, page):
 
 
 @pytest.mark.promise("page-note")
+async def test_links_with_a_relation_are_apart_from_others_each_the_newest_first(web, page):
+    web.note("Heron", "Ships in May.")
+    for title, text in (
+        ("Ann", "- leads [[Heron]]"),
+        ("Monday", "We met about [[Heron]]."),
+        ("Bo", "- knows [[Heron]]"),
+        ("Friday", "We met about [[Heron]]."),
+    ):
+        web.later(days=1)
+        web.note(title, text)
+    html = await page.see("/page/note/notes/Heron.md")
+    links = plain(html.partition('<section class="links">')[2].partition("</section>")[0])
+    places = [links.index(word) for word in ("Bo", "Ann", "Others", "Friday", "Monday")]
+    assert places == sorted(places)
+
+
+async def test_a_long_title_ends_with_a_sign_where_a_list_cuts_it(web, page):
+    web.note("Heron", f"- see [[{'weir ' * 40}end]]")
+    web.note("weir " * 40 + "end", "- leads [[Heron]]")
+    html = await page.see("/page/note/notes/Heron.md")
+    shown = re.search(r">((?:weir ?)+[^<]*)</a>", html.partition('<section class="links">')[2])[1]
+    assert shown.endswith("weir…")
+    assert len(shown) <= 121
+
+
 async def test_a_note_shows_its_text_facts_and_links_both_ways(web, page):
     web.memory.write(
         Draft("# Tea\n\n- [taste] bitter #hot\n- drunk_by [[Ann]]\n- [[Nobody]]\n", title="Tea")

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 import re
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from html import unescape
 from html.parser import HTMLParser
 from pathlib import Path
@@ -21,9 +21,11 @@ import memoranda
 from memoranda import Draft, errors
 from memoranda.clock import stamp
 from memoranda.engine.doctor import Finding
+from memoranda.index.told_notes import Mark
 from memoranda.serve.auth import Access
 from memoranda.serve.page import agents, health
 from memoranda.serve.page.graph.names import group_titles
+from memoranda.serve.page.rendering import remark_words
 from memoranda.serve.page.routes import GET, PAGES
 from memoranda.serve.page.words.sentences import catalog, error_words, known_words
 from memoranda.serve.page.words.times import Clock
@@ -499,3 +501,9 @@ async def test_own_projects_have_chinese_names_in_lists_and_in_the_graph(web, pa
         "notes": "笔记（其他）",
         "notes/People": "人物",
     }
+
+
+@pytest.mark.parametrize(("name", "shown"), [("an agent", "智能体"), ("notes", "notes")])
+async def test_an_author_without_a_name_is_translated_and_a_name_is_not(name, shown):
+    clock = Clock("zh", datetime(2026, 11, 30, tzinfo=UTC), UTC)
+    assert remark_words(clock, Mark("by {agent}", name)) == f"来自 {shown}"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from datetime import timedelta
+from datetime import date, timedelta
 from html import unescape
 from types import SimpleNamespace
 
@@ -20,6 +20,7 @@ from memoranda.note.edit import Append, FindReplace, Rewrite
 from memoranda.note.model import Provenance
 from memoranda.serve.page import near_pages
 from memoranda.serve.page.addresses import id_url, note_url
+from memoranda.serve.page.health import weeks_from_first_note
 from memoranda.serve.page.note.erasing import shared_words
 from memoranda.serve.page.note.history import _CHANGES_PER_PAGE
 from memoranda.serve.page.note.note_page import _not_shown
@@ -616,6 +617,34 @@ def test_shared_words_are_the_longest_common_line_or_else_word():
     assert shared_words(text, "Grey.") == ""
 
 
+def test_lines_that_only_link_to_a_note_are_no_shared_words():
+    text = "It opens with sparrow-lantern-47.\n\n- works with [[Ann]]\n- leads [[Heron]]\n"
+    assert shared_words(text, "- works with [[Ann]]\n- leads [[Heron]]\n") == ""
+    login = "Try sparrow-lantern-47.\n- works with [[Ann]]\n"
+    assert shared_words(text, login) == "sparrow-lantern-47"
+
+
+def test_the_category_of_a_fact_is_no_shared_word():
+    assert shared_words("- [decision] grey paint", "- [decision] blue doors") == ""
+    assert shared_words("- [decision] grey paint", "grey paint") == "paint"
+
+
+def test_a_word_that_any_text_has_is_no_shared_word():
+    assert shared_words("It is in the attic.", "Look at the lamp: it is in use.") == ""
+
+
+async def test_what_shares_no_words_with_an_erased_note_is_folded_below_what_does(web, page):
+    gate = web.note("Gate", "It opens with sparrow-lantern-47.\n\n- leads [[Heron]]\n")
+    web.note("Cedar", "It opens with sparrow-lantern-47.")
+    web.note("Alder", "Grey.\n\n- see [[Gate]]\n")
+    html = await page.see(f"{note_url(gate.project, gate.path)}?part=erase")
+    _, _, elsewhere = html.partition("The same words stand elsewhere")
+    listed, _, folded = elsewhere.partition("<details>")
+    assert "Cedar</a>" in listed
+    assert "Alder</a>" not in listed
+    assert "Alder</a>" in folded
+
+
 async def test_the_page_of_a_change_says_what_it_is_in_its_heading_not_its_number(web, page):
     web.note("Tea", "At four.")
     number = web.memory.log(limit=1)[0].number
@@ -632,3 +661,12 @@ async def test_a_project_has_one_name_in_the_graph_on_health_and_above_a_note(we
     html = await page.see("/page/help")
     assert "Memories 1" in plain(html)
     assert "Memories" in await page.see("/page/health")
+
+
+def test_weeks_of_new_notes_begin_with_the_first_that_has_one():
+    monday = date(2026, 9, 7)
+    weeks = [(monday + timedelta(weeks=number), number) for number in range(12)]
+    empty = [(day, 0) for day, _ in weeks]
+    assert weeks_from_first_note([*empty[:4], *weeks[4:]]) == weeks[4:]
+    assert weeks_from_first_note([*empty[:11], *weeks[11:]]) == [*empty[6:11], weeks[11]]
+    assert len(weeks_from_first_note(empty)) == 6

@@ -223,7 +223,35 @@ async def test_before_a_merge_the_result_is_shown_and_what_is_kept_is_not_struck
     assert plain(result).index("With milk.") < plain(result).index("Chai")
     shown = plain(re.sub("(?s)<p class=.*", "", result)).split()
     await merged(page, tea, "Chai")
-    assert shown == web.memory.read(tea.id).content.replace("## ", "").split()
+    content = web.memory.read(tea.id).content.replace("## ", "")
+    assert shown == ["Tea", *content.split()]
+
+
+async def test_words_that_only_one_of_two_notes_has_are_marked_as_one_phrase(web, page):
+    tea = memory(web, "Anna is very allergic to tea")
+    chai = memory(web, "Anna has a strong allergy to tea")
+    answer = await page.send(note_url(tea.project, tea.path), do="merge", other=chai.id)
+    marked = re.findall("<mark>([^<]*)</mark>", answer.text)
+    assert [words.strip() for words in marked] == ["is very allergic", "has a strong allergy"]
+
+
+async def test_of_the_outcomes_of_a_merge_only_the_recommended_one_is_framed(web, page):
+    tea = memory(web, "Tea in the office is always at four")
+    nearly_same = memory(web, "Tea in the office is always at the four")
+    other = memory(web, "Tea in the office is always at five")
+    framed = []
+    for chosen in (nearly_same, other):
+        html = (await page.send(note_url(tea.project, tea.path), do="merge", other=chosen.id)).text
+        framed.append(re.findall('<div class="pane first">.*?<b>([^<]*)</b>', html))
+    assert framed == [["Stays"], []]
+
+
+async def test_two_notes_to_merge_are_shown_with_their_titles(web, page):
+    tea = note(web, "Tea", "At four.\n")
+    note(web, "Chai", "At five.\n")
+    answer = await page.send(note_url(tea.project, tea.path), do="merge", other="Chai")
+    panes = answer.text.partition('<div class="panes">')[2]
+    assert re.findall("<p><b>([^<]*)</b></p>", panes) == ["Tea", "Chai", "Tea"]
 
 
 async def test_a_merge_of_memories_shows_which_tags_come_along(web, page):

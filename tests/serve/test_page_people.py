@@ -717,3 +717,24 @@ async def test_a_card_says_what_is_about_the_name_before_what_mentions_it(web, p
 async def test_a_card_without_news_has_the_first_words_of_the_note(web, page):
     person(web, "Ann Lee", "# Ann Lee\n\nPlants *trees* in [[Porto]].\n")
     assert "Plants trees in Porto." in card_of(await page.see("/page/people"), "Ann Lee")
+
+
+async def test_each_fact_of_a_name_leads_to_the_text_in_which_it_can_be_corrected(web, page):
+    web.note("Lena Fischer", "- [place] lives in Porto\n- [role] designer\n")
+    claude = web.memory.as_caller("claude", "mcp")
+    for text in (
+        "Lena Fischer has an allergy to hazelnuts.",
+        "Lena Fischer prefers short answers.",
+    ):
+        claude.write(Draft(text, project="categories", category="people"))
+    shown = await page.see("/page/about?name=Lena+Fischer")
+    facts = shown.partition("<h2>Facts")[2].partition("</section>")[0]
+    pens = re.findall(r'href="([^"]+\?part=edit)"', facts)
+    assert len(pens) == facts.count('class="fact"')
+    texts = [
+        re.search("<textarea id=.text.*?</textarea>", await page.see(pen), re.S) for pen in pens
+    ]
+    words = [
+        next(word for word in ("Porto", "hazelnuts", "short") if word in it[0]) for it in texts
+    ]
+    assert sorted(words) == ["Porto", "Porto", "hazelnuts", "short"]

@@ -237,6 +237,26 @@ async def test_words_that_can_mean_two_times_offer_both_and_the_chosen_one_is_st
     assert first < second
 
 
+@pytest.mark.parametrize(
+    ("text", "rule"),
+    [
+        ("every monday at 9 water the fern", "FREQ=WEEKLY;BYDAY=MO;BYHOUR=21;BYMINUTE=0"),
+        (
+            "pay the rent on the first of every month at 9",
+            "FREQ=MONTHLY;BYMONTHDAY=1;BYHOUR=21;BYMINUTE=0",
+        ),
+        ("ring Bo tomorrow at 9", None),
+    ],
+)
+async def test_a_chosen_one_of_two_hours_repeats_as_the_words_say(web, page, text, rule):
+    answer = await page.send("/page/remind", text=text)
+    _, evening = re.findall(r'<button name="due" value="([^"]+)"', answer.text)
+    await page.send("/page/remind", text=text, due=evening)
+    ((info, stored),) = reminders.listed(web.memory)
+    assert stored.due.isoformat() == evening
+    assert info.header.get("repeat") == rule
+
+
 async def test_chosen_time_stays_while_a_secret_is_asked_about(web, page):
     text = "ring Bo tomorrow at 1pm or 3pm with ghp_" + "a1B2c3D4e5F6g7H8i9J0" + "k1L2m3N4o5P6q7R8"
     answer = await page.send("/page/remind", text=text)

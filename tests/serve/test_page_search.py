@@ -204,6 +204,8 @@ async def test_the_palette_offers_pinned_notes_before_anybody_types(web, page):
         ),
         ("先问两个人\n  \n  周二发现。", "先问两个人 · 周二发现。"),
         ("`porter` finds *count*, **twice**", "porter finds count, twice"),
+        ("Tea.\n- learned_in [[Oslo]]\n- x_y is 3", "Tea. · learned in Oslo · x_y is 3"),
+        ('Tea.\n- "works with" [[Ann]]', "Tea. · works with Ann"),
     ],
 )
 def test_a_passage_is_one_line_without_marks_of_markdown(passage, expected_line):
@@ -215,6 +217,8 @@ def test_a_passage_is_one_line_without_marks_of_markdown(passage, expected_line)
     [
         ("The heron nests " + "by the old mill and the weir " * 12, True),
         ("The heron nests by the old mill", False),
+        # As long as a passage may be, and whole.
+        ("The heron nests " + "by the old mill and the weir " * 6, False),
     ],
 )
 async def test_a_passage_that_ends_within_a_sentence_has_a_sign_of_it(web, page, text, has_sign):

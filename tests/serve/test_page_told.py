@@ -113,6 +113,27 @@ async def test_a_prompt_without_a_near_note_shows_the_nearest_and_why(web, page)
     assert "Lena</a>" in told
 
 
+async def test_a_note_that_is_not_near_enough_shows_how_much_of_the_needed_words_it_has(web, page):
+    web.note("Lena", "# Lena\n\n- [allergy] hazelnuts")
+    shares = []
+    for question in (
+        "does anybody know whether Lena dances tango on weekends or in summer?",
+        "does anybody know whether Lena dances in summer?",
+    ):
+        html = await page.see(f"/page/ask?agent=claude&prompt={question}")
+        shares.append(int(re.search(r"(\d+) % of what is needed", html)[1]))
+    # The same words are a larger part of a shorter question.
+    assert 0 <= shares[0] < shares[1] < 100
+
+
+async def test_a_note_that_is_told_has_no_share_of_what_is_needed(web, page):
+    memory(web, "The brewery office in Porto has 900 chairs.", category="knowledge")
+    question = "how many chairs has the brewery office in Porto?"
+    html = await page.see(f"/page/ask?agent=claude&prompt={question}")
+    assert "900 chairs" in html
+    assert "of what is needed" not in html
+
+
 async def test_a_pinned_note_about_somebody_else_is_not_told_as_one_about_the_user(web, page):
     text = "- [role] leads the work on Billing\n- [place] lives in Porto"
     lena = web.note("Lena", text, metadata={"pinned": True})

@@ -10,6 +10,7 @@ from editing import replace_in
 from memoranda import Draft
 from memoranda.engine.upkeep import Upkeep
 from memoranda.note.edit import Append, FindReplace
+from memoranda.query import Query
 from memoranda.serve.page.addresses import note_url
 from memoranda.serve.page.undoing import text_without
 from serve.test_page import memory
@@ -39,7 +40,7 @@ async def test_a_later_pin_is_named_and_the_change_can_be_taken_back_alone(web, 
     Upkeep(web.memory.as_caller("cursor", "mcp", client="cursor")).pin([note])
     assert 'href="/page/change/2"' in await page.see(f"{PLAN}?part=history")
     html = await page.see("/page/change/2")
-    assert "A later change of the same note is in the way: Plan cursor · pinned" in reason(html)
+    assert "A later change of the same note is in the way: cursor · pinned" in reason(html)
     assert "just now" in reason(html)
     assert '<a href="/page/change/3">' in html
     await page.send(PLAN, do="take_back", change="2")
@@ -85,7 +86,7 @@ async def test_later_changes_are_taken_back_together_as_one_change(web, page):
         FindReplace("Tuesday", "Sunday"),
     )
     html = await page.see("/page/change/2")
-    assert "2 later changes of the same note are in the way: Plan codex" in reason(html)
+    assert "2 later changes of the same note are in the way: codex" in reason(html)
     assert "Take back only this" not in reason(html), "the words of it were changed again"
     assert "Undo all 3" in reason(html)
     together = re.search(r'name="together" value="([^"]*)"', html)[1]
@@ -102,12 +103,38 @@ async def test_a_refused_undo_leads_to_the_reason_and_changes_nothing(web, page)
     assert answer.headers["location"] == "/page/change/2?tried=yes"
     html = reason(await page.see("/page/change/2?tried=yes"))
     assert "Nothing was taken back." in html
-    assert "Plan cursor · edited it" in html
+    assert "cursor · edited it" in html
     assert "Undo both" in html
-    claude = await page.send("/page/agents/undo", agent="claude", span="1 day")
-    assert claude.headers["location"] == "/page/change/2?tried=all"
-    assert "since this one change cannot be" in reason(await page.see("/page/change/2?tried=all"))
     assert "Monday" in web.memory.read(note).text
+
+
+async def test_of_what_an_agent_did_the_page_names_what_cannot_be_taken_back_and_offers_the_rest(
+    web, page
+):
+    note = plan(web, FindReplace("Friday", "Monday"), Append("Bring cake.\n"))
+    tea = web.memory.as_caller("claude", "mcp").write(Draft("Tea.", project="notes", title="Tea"))
+    answer = await page.send("/page/agents/undo", agent="claude", span="1 day")
+    html = await page.see(answer.headers["location"])
+    assert "One change cannot be taken back" in plain(html)
+    barred, _, others = html.partition("Take only the other one back")
+    assert re.findall('href="/page/change/([0-9]+)"', barred) == ["2"]
+    assert re.findall('href="/page/change/([0-9]+)"', others) == ["4"]
+    assert "Tea" in web.memory.read(tea.id).text
+    assert "Monday" in web.memory.read(note).text
+
+
+async def test_of_what_an_agent_did_all_that_can_be_taken_back_is_one_change(web, page):
+    note = plan(web, FindReplace("Friday", "Monday"), Append("Bring cake.\n"))
+    claude = web.memory.as_caller("claude", "mcp")
+    for title in ("Tea", "Chai"):
+        # The edit is in the way of the note's first change, and is undone with it.
+        claude.edit(claude.write(Draft("At four.", project="notes", title=title)), Append("Yes."))
+    last = web.memory.log(limit=1)[0].number
+    await page.send("/page/agents/undo", agent="claude", span="1 day", which="possible")
+    left = [info.title for info in web.memory.list(Query(projects=("notes",)))[0]]
+    assert left == ["Plan"]
+    assert "Monday" in web.memory.read(note).text
+    assert web.memory.log(limit=1)[0].number == last + 1
 
 
 async def test_an_edit_outside_is_named_and_the_text_before_can_be_restored(web, page):

@@ -9,7 +9,7 @@ import os
 from pathlib import Path
 from typing import NamedTuple
 
-from memoranda.clients.hook_context import PROMPT_TOKENS, at_start, for_prompt
+from memoranda.clients.hook_context import FLOOR, PROMPT_TOKENS, at_start, for_prompt
 from memoranda.clients.hook_events import PROMPT, START, HookEvent, is_long_enough
 from memoranda.clients.hook_words import own_words
 from memoranda.clients.table import clients
@@ -29,12 +29,14 @@ class Preview(NamedTuple):
     for_prompt: the text for a prompt.
     nearest: the notes that come nearest to a prompt for which nothing is told, the best first.
     is_too_short: whether the memory is not searched for the prompt, because it is too short.
+    floor: the relevance that a note needs by its words to be told for a prompt.
     """
 
     at_start: ToldText
     for_prompt: ToldText
     nearest: list[ToldNote]
     is_too_short: bool
+    floor: float = FLOOR
 
 
 class InstalledProgram(NamedTuple):
@@ -75,7 +77,8 @@ def preview(memory: MemorySession, agent: str, prompt: str) -> Preview:
 def _nearest(caller: MemorySession, prompt: str) -> list[ToldNote]:
     """Return the notes that come nearest to a prompt, however far they are from it."""
     words = own_words(prompt)
-    return caller.recall(words, least=0.0, max_tokens=PROMPT_TOKENS, limit=_MOST_NEAREST)
+    notes = caller.recall(words, least=0.0, max_tokens=PROMPT_TOKENS, limit=_MOST_NEAREST)
+    return sorted(notes, key=lambda told_note: -told_note.relevance)
 
 
 def _event(kind: str, prompt: str) -> HookEvent:

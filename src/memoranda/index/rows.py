@@ -261,6 +261,10 @@ class Hit(ValueObject):
     words: the words of the query in its title or text.
     spelled: words it has instead of misspelled ones.
     word_reasons: the reasons in `why` that name words, such as `words: plan, budget`.
+    is_cut: whether the text of the note goes on behind the passage. Only hits of a search know it.
+    relevance: how much of a question the passage may answer, whatever other notes say. 0 is nothing,
+        and a short passage with one rare word and all of the question has about 1. Only the passages
+        for a context have it.
     """
 
     note: NoteInfo
@@ -272,6 +276,8 @@ class Hit(ValueObject):
     words: tuple[str, ...] = ()
     spelled: tuple[str, ...] = ()
     word_reasons: tuple[str, ...] = ()
+    is_cut: bool = False
+    relevance: float = 0.0
 
     def share_reasons(self) -> list[str]:
         """Return the shares as `why` has them, such as `links 0.120`."""

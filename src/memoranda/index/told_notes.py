@@ -56,7 +56,10 @@ class ToldNote(NamedTuple):
     passages: parts of its text, in the order of the text. In evidence a passage may have several
         lines, otherwise it is one line.
     marks: remarks such as `pinned`, `by codex` or `unconfirmed`, in their order.
-    score: the relevance of its best passage. 0.0 for a note that was not searched for.
+    score: the highest score of its passages, by which notes are ranked. 0.0 for a note that was not
+        searched for.
+    relevance: the highest relevance of its passages (`Hit.relevance`), which decides whether a
+        prompt is answered. 0.0 for a note that was not searched for.
     """
 
     note: NoteInfo
@@ -64,6 +67,7 @@ class ToldNote(NamedTuple):
     passages: tuple[str, ...]
     marks: tuple[Mark, ...] = ()
     score: float = 0.0
+    relevance: float = 0.0
 
 
 class ToldSection(NamedTuple):
@@ -196,7 +200,13 @@ def told_notes(
         note = note_hits[0].note
         day = day_of(note, zone)
         passages = tuple(hit.passage for hit in sorted(note_hits, key=lambda hit: hit.line))
-        told_note = ToldNote(note, day, passages, score=max(hit.score for hit in note_hits))
+        told_note = ToldNote(
+            note,
+            day,
+            passages,
+            score=max(hit.score for hit in note_hits),
+            relevance=max(hit.relevance for hit in note_hits),
+        )
         groups.setdefault(heading_of(note, day).group, []).append(told_note)
 
     def order(told_note: ToldNote) -> tuple[bool, str, str]:

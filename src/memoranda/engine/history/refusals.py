@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from memoranda.engine.engine import verb
 from memoranda.engine.history.verbs import HistoryVerbs
@@ -52,6 +52,56 @@ def later_changes_in_the_way(memory: HistoryVerbs, number: int) -> list[Change]:
         # Try again with the later change that the error names.
         numbers.add(later)
     return []
+
+
+@verb
+def undoable_together(
+    memory: HistoryVerbs, numbers: Collection[int]
+) -> tuple[list[int], dict[int, CannotUndo]]:
+    """Return which of these changes can be undone now as one change, and why the others cannot.
+
+    numbers: the numbers of the changes. Changes that are undone already are left out.
+
+    Returns the numbers of the first, the newest first, and the refusals of the others by number.
+    """
+    history = memory.engine.ledger.history
+    standing = [change for change in _changes(memory, numbers) if history.undone_by(change) is None]
+    refusals_apart = {change.number: _refusal_apart(memory, change) for change in standing}
+    refusals: dict[int, CannotUndo] = {}
+    while True:
+        _add_barred(refusals, refusals_apart)
+        possible = [change for change in standing if change.number not in refusals]
+        refusal = _refusal_of_all(memory, possible) if possible else None
+        if refusal is None:
+            return [change.number for change in possible], refusals
+        # Without the change that is to blame, the others are tried again.
+        if refusal.number not in refusals_apart.keys() - refusals.keys():
+            return [], refusals | {change.number: refusal for change in possible}
+        refusals[refusal.number] = refusal
+
+
+def _add_barred(
+    refusals: dict[int, CannotUndo], refusals_apart: Mapping[int, CannotUndo | None]
+) -> None:
+    """Add the changes that a later change bars which is not undone with them.
+
+    refusals: the changes that cannot be undone. Changes are added to it.
+    refusals_apart: all changes with the refusal of each alone, the newest first. None for a change
+        that can be undone.
+    """
+    for number, refusal in refusals_apart.items():
+        # A later change that is undone, too, is not in the way.
+        if refusal is not None and (
+            refusal.later not in refusals_apart or refusal.later in refusals
+        ):
+            refusals.setdefault(number, refusal)
+
+
+def _refusal_apart(memory: HistoryVerbs, change: Change) -> CannotUndo | None:
+    """Return the error that a change cannot be undone together with others. None if it may be."""
+    if _changed_lines(change):
+        return CannotUndo("changes of lines are undone one by one", number=change.number)
+    return _refusal(memory, change)
 
 
 def _refusal_of_all(memory: HistoryVerbs, changes: Sequence[Change]) -> CannotUndo | None:

@@ -583,8 +583,10 @@ _TELLING = re.compile(rb"(?!\d{4}-\d\d-\d\d)(?:(?=.*[0-9\x80-\xff])|.{16})", re.
 # Characters that continue a longer word, address or title: `notes/c-1`, `notes/c/d`, `C++`, `C#`.
 _ADDRESS_SIGN = re.compile(rb"[0-9A-Za-z_\x80-\xff/+#-]")
 # Header lines that memoranda writes. Two notes may have the same line without having copied it.
+_OUR_TIMES = b"created|updated|accessed|last_used|expires|fired|due|acked|archived"
 _OUR_KEYS = re.compile(
-    rb"(?:(?:created|updated|accessed|expires|fired|due|acked)_at|phase|category|scope|type): .*"
+    rb"(?:(?:%b)_at|snoozed_until|valid_from|valid_until|archived_by|archived_from"
+    rb"|phase|category|scope|type): .*" % _OUR_TIMES
 )
 
 

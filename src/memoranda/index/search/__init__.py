@@ -55,7 +55,7 @@ from memoranda.index.search.question import (
 )
 from memoranda.index.search.ranking import Nearness, Ranking
 from memoranda.index.search.weights import WEIGHTS
-from memoranda.index.search.words import SNIPPET, shortened
+from memoranda.index.search.words import SNIPPET, goes_on_after, shortened
 from memoranda.index.superseding import validity_marks
 from memoranda.index.told_notes import BELOW, NoteHeading, heading_of
 from memoranda.note.model import Observation
@@ -565,6 +565,7 @@ class _Search:
                 words=(*matched_words.title, *matched_words.text),
                 spelled=matched_words.spelled,
                 word_reasons=tuple(matched_words.reasons()),
+                is_cut=goes_on_after(note_text.text, passage),
             )
             hit.why += hit.share_reasons()
             if not reading.is_strict:
@@ -802,7 +803,8 @@ def _plain_hits(db: sqlite3.Connection, notes: Sequence[NoteInfo], query: Query)
         front, text = text_of(db, note.row)
         passage, line_in_text = shortened(text, begin=0, stop=len(text))
         line = front.count("\n") + line_in_text
-        hits.append(Hit(note, passage, score=0.0, line=line))
+        is_cut = goes_on_after(text, passage)
+        hits.append(Hit(note, passage, score=0.0, line=line, is_cut=is_cut))
     _show_observations(db, hits, query, terms=())
     return hits
 
@@ -836,6 +838,7 @@ def _show_observations(
         if observations_of_category:
             best = max(observations_of_category, key=words_held)
             hit.passage = best.content[:SNIPPET]
+            hit.is_cut = len(best.content) > SNIPPET
             hit.line = best.line
 
 
@@ -913,18 +916,25 @@ def _chunks_that_fit(
     """
     notes = infos(db, reading.rows)
     evidence = _EvidenceText(space)
-    for row, start, stop, score in reading.relevant(least):
-        note_text = reading.texts[row]
-        note = notes[row]
+    for passage in reading.relevant(least):
+        note_text = reading.texts[passage.row]
+        note = notes[passage.row]
         if skip is not None and skip(note):
             continue
-        passage = note_text.text[start:stop].strip()
-        if row in marks:
-            passage = f"[{marks[row]}] {passage}"
-        passage = evidence.take(visible(passage).replace("\n", BELOW), note)
-        if passage:
-            line = note_text.front.count("\n") + note_text.text.count("\n", 0, start) + 1
-            yield Hit(note, passage, round(score, 6), reading.why(note_text), line)
+        text = note_text.text[passage.start : passage.stop].strip()
+        if passage.row in marks:
+            text = f"[{marks[passage.row]}] {text}"
+        text = evidence.take(visible(text).replace("\n", BELOW), note)
+        if text:
+            line = note_text.front.count("\n") + note_text.text.count("\n", 0, passage.start) + 1
+            yield Hit(
+                note,
+                text,
+                round(passage.score, 6),
+                reading.why(note_text),
+                line,
+                relevance=reading.relevance_of(passage),
+            )
 
 
 class _EvidenceText:

@@ -771,18 +771,17 @@ class ChunkReading:
             bits |= word_bits
         return bits.bit_count()
 
-    def relevant(self, least: float) -> list[tuple[int, int, int, float]]:
-        """Return all relevant chunks, the best first: (row, start, stop, score).
+    def relevant(self, least: float) -> list[_Passage]:
+        """Return all relevant passages, the best first.
 
         The reading must have been made with `reads_turns`.
 
-        least: leave out chunks with a lower `Ranking.relevance`. 0 keeps all.
+        least: leave out passages with a lower `relevance_of`. 0 keeps all.
         """
         passages = self._passages
         if least:
-            passages = [passage for passage in passages if self._relevance_of(passage) >= least]
-        best_first = sorted(passages, key=lambda passage: -passage.score)
-        return [(passage.row, passage.start, passage.stop, passage.score) for passage in best_first]
+            passages = [passage for passage in passages if self.relevance_of(passage) >= least]
+        return sorted(passages, key=lambda passage: -passage.score)
 
     def says_enough(self, floor: float) -> bool:
         """Whether the notes may answer the question: any chunk has at least this relevance.
@@ -806,7 +805,7 @@ class ChunkReading:
         # longer words, the relevance is too low to decide.
         if any(word.is_open for word in ranking.words):
             return True
-        return any(self._relevance_of(passage) >= floor for passage in self._passages)
+        return any(self.relevance_of(passage) >= floor for passage in self._passages)
 
     def _is_anything_near_or_certain(self, floor: float) -> bool:
         """Whether a note is near the question, or a passage has the relevance that it needs.
@@ -824,12 +823,12 @@ class ChunkReading:
         for passage in self._passages:
             has_vector = passage.row in ranking.cosines
             least = _CERTAIN_RELEVANCE if has_vector else floor
-            if self._relevance_of(passage) >= least:
+            if self.relevance_of(passage) >= least:
                 return True
         return False
 
-    def _relevance_of(self, passage: _Passage) -> float:
-        """Return the relevance of a passage, by its words and its length."""
+    def relevance_of(self, passage: _Passage) -> float:
+        """Return the relevance of a passage, by its words and its length (`Ranking.relevance`)."""
         return self._ranking.relevance(passage.bits, passage.stop - passage.start)
 
     @cached_property

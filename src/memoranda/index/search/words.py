@@ -111,6 +111,8 @@ _HALF_NEAR_CHARACTERS = 60
 _MAX_NEAR_CHARACTERS = _HALF_NEAR_CHARACTERS * 4
 # A snippet begins at the start of its line if that is at most this far before the words.
 _MAX_CHARACTERS_BEFORE = 60
+# Blanks at the end of a text that are looked past.
+_MAX_BLANKS_AT_END = 100
 # If the line begins further away, the snippet begins this many characters before the words.
 _CHARACTERS_BEFORE = 40
 
@@ -686,6 +688,12 @@ def shortened(text: str, begin: int, stop: int) -> tuple[str, int]:
     piece = text[begin:end]
     begin += len(piece) - len(piece.lstrip())
     return piece.strip(), text.count("\n", 0, begin) + 1
+
+
+def goes_on_after(text: str, snippet: str) -> bool:
+    """Whether a text has more words behind a snippet of it, which `shortened` cut from it."""
+    end = text[-len(snippet) - _MAX_BLANKS_AT_END :].rstrip()
+    return not end.endswith(snippet)
 
 
 def nearness(places: Sequence[Place], words: int) -> float:

@@ -321,8 +321,10 @@ class _Series:
         rules = [_at_hour(self._rule, hour) for hour in hours]
         readings = [self._reading(rule, is_all_day) for rule in rules if rule]
         if len(readings) != 1:
-            due_times = sorted({reading.due for reading in readings})
-            raise AmbiguousTime(self._sentence.phrase, due_times)
+            repeats = {reading.due: reading.repeat for reading in readings}
+            due_times = sorted(repeats)
+            rules_in_order = [repeats[due] for due in due_times]
+            raise AmbiguousTime(self._sentence.phrase, due_times, rules_in_order)
         return readings[0]
 
     def _reading(self, rule: Recurrence, is_all_day: bool) -> Reading:

@@ -11,13 +11,15 @@ from datetime import MAXYEAR, MINYEAR, UTC, date, datetime, timedelta, tzinfo
 from itertools import chain
 from math import ceil
 from typing import Any
+from urllib.parse import urlencode
 
-from starlette.responses import Response
+from starlette.responses import RedirectResponse, Response
 
 from memoranda.clock import parse_stamp, stamp
 from memoranda.documents.listed import Document, Listed
 from memoranda.engine import MemorySession
 from memoranda.engine.doctor import examine
+from memoranda.engine.history.refusals import undoable_together
 from memoranda.engine.overview import Writer, figures, writers, written_today
 from memoranda.engine.pausing import paused_agents, set_paused
 from memoranda.errors import CannotUndo, InvalidInput
@@ -39,6 +41,10 @@ _SPANS = {
     "1 week": timedelta(weeks=1),
 }
 _FIRST_SPAN = "1 hour"
+# Which changes of an agent a form undoes: those that can be undone, or, after all of them were tried
+# in vain, none.
+_POSSIBLE = "possible"
+_TRIED = "tried"
 # Changes of an agent that its card describes.
 _CHANGES_ON_CARD = 2
 # Changes of a session on one page.
@@ -192,35 +198,65 @@ def pause(visit: Visit) -> Response:
 
 
 def undo_since(visit: Visit) -> Response:
-    """Show everything that an agent did since a moment. A POST undoes all of it as one change.
+    """Show everything that an agent did since a moment. A POST undoes it as one change.
 
     The field `since` has the moment by the reader's clock. Without it, the field `span` says how
-    long ago the moment is (a key of _SPANS).
+    long ago the moment is (a key of _SPANS). The field `which` is "possible" to undo only what can
+    be undone. Without it, all or nothing is undone. If that is refused, the page is shown again,
+    with what is in the way (`which` is "tried").
     """
     memory = visit.memory
     name = visit.text("agent")
     if not name:
         raise InvalidInput("Say which agent.")
     if visit.is_post:
-        try:
-            memory.undo_changes_of(name, _since(visit))
-        except CannotUndo as refusal:
-            return undoing.refused(visit, refusal, is_of_many=True)
-        return visit.back(f"{HOME}/agents")
+        return _undo_since(visit, name)
     since = _since(visit)
-    changes = [
-        change for change in memory.log(limit=0, agent=name, since=since) if change.undoes is None
-    ]
-    writer = RowWriter(memory, changes[:_MAX_LISTED_UNDOS])
+    changes = _changes_since(memory, name, since)
+    possible: list[int] = []
+    barred: list[Change] = []
+    if visit.text("which") == _TRIED:
+        possible, refusals = undoable_together(memory, [change.number for change in changes])
+        barred = [change for change in changes if change.number in refusals]
+    listed = [*barred, *(change for change in changes if change not in barred)]
+    listed = listed[:_MAX_LISTED_UNDOS]
+    writer = RowWriter(memory, listed)
     return visit.html(
         "undo_since.html",
         agent=name,
         spans=list(_SPANS),
         span="" if visit.text("since") else visit.text("span") or _FIRST_SPAN,
         since=since.astimezone(memory.settings.reading_zone),
-        rows=[writer.row(change) for change in changes[:_MAX_LISTED_UNDOS]],
+        rows=[writer.row(change) for change in listed],
         total=len(changes),
+        possible=len(possible),
+        barred={change.number for change in barred},
     )
+
+
+def _undo_since(visit: Visit, name: str) -> Response:
+    """Undo what an agent did since a moment, as the form of `undo_since` says."""
+    memory = visit.memory
+    since = _since(visit)
+    try:
+        if visit.text("which") == _POSSIBLE:
+            changes = _changes_since(memory, name, since)
+            possible, _ = undoable_together(memory, [change.number for change in changes])
+            memory.undo_together(possible)
+        else:
+            memory.undo_changes_of(name, since)
+    except CannotUndo as refusal:
+        if visit.is_api or refusal.number is None:
+            raise
+        fields = {"agent": name, "since": since.isoformat(), "which": _TRIED}
+        return RedirectResponse(f"{HOME}/agents/undo?{urlencode(fields)}", 303)
+    return visit.back(f"{HOME}/agents")
+
+
+def _changes_since(memory: MemorySession, name: str, since: datetime) -> list[Change]:
+    """Return the changes of an agent since a moment, without undos, the latest first."""
+    changes = memory.log(limit=0, agent=name, since=since)
+    return [change for change in changes if change.undoes is None]
 
 
 def _since(visit: Visit) -> datetime:

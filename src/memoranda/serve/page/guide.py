@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Sequence
 from functools import partial
@@ -39,7 +40,7 @@ def show(visit: Visit) -> Response:
     agents = changes.most_common(_MAX_AGENTS)
     return visit.html(
         "help.html",
-        body=as_html(text, "", "", LinkTargets()),
+        terms=[as_html(term, "", "", LinkTargets()) for term in _terms(text)],
         agents=agents,
         other_agents=len(changes) - len(agents),
         folder=_short_path(memory.home),
@@ -50,6 +51,12 @@ def show(visit: Visit) -> Response:
         lines_in=_lines(len(agents) + 1, is_upwards=False),
         lines_out=_lines(2, is_upwards=True),
     )
+
+
+def _terms(text: str) -> list[str]:
+    """Cut the text of the page at its headings, each of which is a term."""
+    _, *terms = re.split(r"(?m)^(?=## )", text)
+    return terms
 
 
 def _changes_by_agent(visit: Visit) -> Counter[str]:

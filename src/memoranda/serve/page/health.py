@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import date, datetime, timedelta
 from functools import cache
 from math import ceil
 
@@ -35,6 +35,8 @@ LEVEL_WORDS = {"error": "to mend", "warning": "to look at", "info": "good to kno
 # Places of a kind of findings that are linked, and findings of which the doctor's words are shown.
 _PLACES_SHOWN = 6
 _MAX_DETAILS = 100
+# The fewest weeks that are drawn.
+_MIN_WEEKS = 6
 UNKNOWN = "Something is not as it should be."
 """The sentence for a finding whose code has none."""
 
@@ -66,6 +68,7 @@ def show(visit: Visit) -> Response:
     return visit.html(
         "health.html",
         figures=size,
+        weeks=weeks_from_first_note(size.weeks),
         sync=memory.sync(),
         highest=max((number for _, number in size.weeks), default=0) or 1,
         embedding=embedding,
@@ -80,6 +83,16 @@ def show(visit: Visit) -> Response:
         steps_told=_STEP_SENTENCES,
         project_titles={name: project_title(visit.language, name) for name in size.counts.projects},
     )
+
+
+def weeks_from_first_note(weeks: Sequence[tuple[date, int]]) -> Sequence[tuple[date, int]]:
+    """Leave out the weeks before the first note, but return at least _MIN_WEEKS weeks.
+
+    weeks: (Monday, number of new notes), the oldest first.
+    """
+    numbers = [number for _, number in weeks]
+    first = next((at for at, number in enumerate(numbers) if number), len(weeks))
+    return weeks[min(first, max(0, len(weeks) - _MIN_WEEKS)) :]
 
 
 def _minutes_until(moment: datetime | None, now: datetime) -> int | None:

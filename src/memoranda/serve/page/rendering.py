@@ -178,20 +178,19 @@ def render_frame(template: str, language: str, **values: Any) -> str:
 
 
 def _titled(visit: Any, title: str, most_characters: int | None = None) -> str:
-    """Return a title as lists show it: with its secrets masked.
+    """Return a title as lists show it: with its secrets masked, and "…" where it is cut.
 
     visit: the request, whose memory has the rules for secrets. None for a page without a memory.
-    most_characters: how many characters are returned. A title that was cut before could end with the
-        beginning of a secret, which does not look like one. None: all.
+    most_characters: how many characters of it are shown. A title that was cut before could end with
+        the beginning of a secret, which does not look like one. None: all.
     """
+    is_whole = most_characters is None or len(title) <= most_characters
     if visit is None:
-        return title[:most_characters]
+        return title if is_whole else f"{title[:most_characters]}…"
     rules = visit.memory.rules_for_reading()
-    if most_characters is None:
-        masked: str = rules.redacted(title)
-    else:
-        masked = rules.redacted_beginning(title, most_characters)
-    return masked
+    if is_whole:
+        return str(rules.redacted(title))
+    return f"{rules.redacted_beginning(title, most_characters).rstrip()}…"
 
 
 def _note_url(visit: Any, project: str, path: str) -> str:
@@ -203,12 +202,18 @@ def _note_url(visit: Any, project: str, path: str) -> str:
     return note_url(project, path, asked)
 
 
-def _remark_words(clock: Clock, remark: Mark) -> Markup:
+# An author whose name is not known. Names are never translated.
+_UNNAMED = "an agent"
+
+
+def remark_words(clock: Clock, remark: Mark) -> Markup:
     """Return a remark about a note that an agent is told: `due tomorrow 09:00`."""
     pattern = visible(translated(clock.language, remark.pattern))
+    is_unnamed = remark.value == _UNNAMED
+    value = translated(clock.language, _UNNAMED) if is_unnamed else flat(remark.value)
     words, _, rest = pattern.partition("{")
     _, _, end = rest.partition("}")
-    return Markup("{}{}{}").format(words, time_element(clock, flat(remark.value)), end)
+    return Markup("{}{}{}").format(words, time_element(clock, value), end)
 
 
 def _hour(clock: Clock, at: Time) -> Markup | str:
@@ -245,7 +250,7 @@ def _tools(language: str, values: Mapping[str, Any]) -> dict[str, Any]:
         "titled": partial(_titled, values.get("visit")),
         "note_url": partial(_note_url, values.get("visit")),
         "in_words": partial(in_words, clock),
-        "remark_words": partial(_remark_words, clock),
+        "remark_words": partial(remark_words, clock),
         "property_name": partial(property_name, language),
         "property_value": partial(property_value, clock),
     }

@@ -40,7 +40,7 @@ from memoranda.serve.page.note.facts import contradicting, names_in, statements_
 from memoranda.serve.page.package_files import TEXTS, text_in
 from memoranda.serve.page.people.offered_names import is_meant_alone, names_for
 from memoranda.serve.page.visit import Visit
-from memoranda.serve.page.words.plain_markdown import plain_words
+from memoranda.serve.page.words.plain_markdown import plain_words, with_relations_as_words
 from memoranda.serve.page.words.text_origin import text_origin
 from memoranda.serve.page.words.writers import AUTHORS, BY_HAND
 from memoranda.text.folding import fold
@@ -64,9 +64,6 @@ _HEADING = re.compile(r"(?m)^(#{1,6}[ \t][^\n]*[^\s.!?:;。！？：；])[ \t]*\
 _TAGS = re.compile(r"(?:[ \t]+#[\w/-]+)+[ \t]*(?=\n|\Z)")
 _DOT = " · "
 _SENTENCE_ENDS = (".", "!", "?", "。", "！", "？")
-# A passage has up to 200 characters. One that was cut has about as many, without the word for which
-# there was no room.
-_MIN_CUT_CHARACTERS = 180
 _WEEK = timedelta(days=7)
 # The remark of a hit without all words, which the line above the hits says of all.
 _RELAXED = "relaxed"
@@ -386,13 +383,13 @@ def _telling(memory: MemorySession, hit: Hit) -> str:
     Its secrets are masked. "" if it says nothing but the title.
     """
     _, passage = passage_of(hit)
-    line = memory.rules_for_reading().redacted(_passage_shown(passage, hit.note.title))
+    line = memory.rules_for_reading().redacted(_passage_shown(hit, passage))
     folded_line = line.casefold()
     positions = [folded_line.find(word.casefold()) for word in hit.words if word]
     begin = min((position for position in positions if position >= 0), default=0)
     if begin > _CHARACTERS_BEFORE:
         start = line.find(" ", begin - _CHARACTERS_BEFORE)
-        line = f"…{line[start + 1 :]}"
+        line = f"…{line[start + 1 :].removeprefix(_DOT.lstrip())}"
     return line[:_MAX_TELLING]
 
 
@@ -455,7 +452,7 @@ def shown(memory: MemorySession, hit: Hit, asked: str = "") -> dict[str, Any]:
         "title_pieces": _pieces(words, title[:_MAX_TITLE_CHARACTERS], whole_words),
         # What contradicts the hit is told below its passage.
         "marks": [mark for mark in marks if not mark.startswith("newer: ")],
-        "pieces": _pieces(words, _passage_shown(passage, info.title), whole_words),
+        "pieces": _pieces(words, _passage_shown(hit, passage), whole_words),
         "reasons": _reasons(hit.shares, ", ".join(dict.fromkeys(hit.words))),
         "remarks": [remark for remark in hit.why if remark not in {*named_elsewhere, *marks}],
     }
@@ -489,15 +486,14 @@ def passage_of(hit: Hit) -> tuple[list[str], str]:
     return marks, passage
 
 
-def _passage_shown(passage: str, title: str) -> str:
-    """Return the passage of a hit as one line, with a sign where it ends within a sentence.
+def _passage_shown(hit: Hit, passage: str) -> str:
+    """Return the passage of a hit as one line, with a sign where it is cut within a sentence.
 
-    The search says of no passage that it cut it. It does so if one has no more room.
+    passage: the passage without remarks (`passage_of`).
     """
-    line = readable_passage(passage, title)
-    has_no_room = len(passage) >= _MIN_CUT_CHARACTERS
-    is_cut = has_no_room and not line.endswith((*_SENTENCE_ENDS, "…"))
-    return f"{line} …" if line and is_cut else line
+    line = readable_passage(passage, hit.note.title)
+    ends_within_sentence = hit.is_cut and not line.endswith((*_SENTENCE_ENDS, "…"))
+    return f"{line} …" if line and ends_within_sentence else line
 
 
 def readable_passage(passage: str, title: str) -> str:
@@ -507,7 +503,8 @@ def readable_passage(passage: str, title: str) -> str:
     become their words: `- [[Bo]]` and `- tea` give `Bo · tea`. "" if the passage says nothing but
     the title.
     """
-    without_tags = _HEADING.sub(r"\1\n\n", _TAGS.sub("", passage.strip()))
+    words = with_relations_as_words(passage.strip())
+    without_tags = _HEADING.sub(r"\1\n\n", _TAGS.sub("", words))
     separated = _PARAGRAPH.sub(_DOT, _ITEM.sub(_DOT, f"\n{without_tags}"))
     line = " ".join(plain_words(separated).split()).removeprefix(_DOT.lstrip())
     after_title = line.removeprefix(title.strip())

@@ -226,8 +226,9 @@ def ask(visit: Visit) -> Response:
     at_start = for_prompt = ToldText()
     nearest: list[ToldNote] = []
     is_too_short = False
+    floor = 0.0
     if preview is not None:
-        at_start, for_prompt, nearest, is_too_short = preview(visit.memory, agent, prompt)
+        at_start, for_prompt, nearest, is_too_short, floor = preview(visit.memory, agent, prompt)
     told_notes = chain(
         nearest, *(part.notes for part in (*at_start.sections, *for_prompt.sections))
     )
@@ -240,11 +241,24 @@ def ask(visit: Visit) -> Response:
         tellings={"prompt": for_prompt, "start": at_start},
         nearest=nearest,
         is_too_short=is_too_short,
+        nearness_of=partial(_nearness, floor),
         spread=_spread(visit.memory, prompt) if nearest else [],
         remarks=remarks,
         words_of=partial(_words_of, remarks),
         told_no_more=_told_no_more(visit, agent),
     )
+
+
+def _nearness(floor: float, told_note: ToldNote) -> int | None:
+    """Return how much of the needed relevance a note has by its words, in percent.
+
+    None for a note that has enough by its words, or that was not looked for by words.
+
+    floor: the relevance that a note needs.
+    """
+    if not 0 < told_note.relevance < floor:
+        return None
+    return int(100 * told_note.relevance / floor)
 
 
 def _spread(memory: MemorySession, prompt: str) -> list[tuple[str, int]]:

@@ -10,11 +10,12 @@ import zipfile
 from collections.abc import Sequence
 from contextlib import suppress
 from datetime import datetime
+from itertools import zip_longest
 from typing import Any
 
 from starlette.responses import Response
 
-from memoranda.errors import InvalidInput, MemorandaError, SecretRefused, TimeRefused
+from memoranda.errors import AmbiguousTime, InvalidInput, MemorandaError, SecretRefused, TimeRefused
 from memoranda.jobs import reminders
 from memoranda.note.model import CATEGORIES, CATEGORY_PROJECT, INBOX, REMINDERS, Draft
 from memoranda.note.timephrase.reading import Reading
@@ -145,9 +146,10 @@ def _chosen_reading(refused: TimeRefused, due: str) -> list[Reading]:
 
     due: the chosen time in the ISO format.
     """
+    repeats = refused.repeats if isinstance(refused, AmbiguousTime) else ()
     return [
-        Reading(refused.phrase, candidate)
-        for candidate in refused.candidates
+        Reading(refused.phrase, candidate, repeat=repeat)
+        for candidate, repeat in zip_longest(refused.candidates, repeats)
         if candidate.isoformat() == due
     ]
 

@@ -21,6 +21,8 @@ from memoranda.index.rows import NoteInfo
 from memoranda.serve.page.addresses import id_url
 from memoranda.serve.page.search import readable_passage
 from memoranda.serve.page.visit import Visit
+from memoranda.text.folding import fold
+from memoranda.text.tokens import stop_words
 
 # Before a note is erased, notes with the same words are named: at most this many by the same words.
 _MAX_NAMED = 4
@@ -29,6 +31,10 @@ _MAX_BEGINNING = 300
 # Characters of a line that two notes do not have by chance, and a word without the signs around it.
 _MIN_LINE = 12
 _WORD = re.compile(r"\w[\w.@/-]*\w")
+# The category of a fact: `- [decision] `.
+_CATEGORY = re.compile(r"^[-*+]\s+\[[^\[\]]+\]\s+")
+# A line with a few words and a link: `- works with [[Ann]]`.
+_LINK_LINE = re.compile(r"[-*+]?\s*(?:[^\s\[\]]+\s+){0,4}\[\[[^\[\]]+\]\]")
 
 
 @dataclass(frozen=True)
@@ -113,21 +119,37 @@ def _shown_with_words(
 def _by_words(mentions: Iterable[ShownMention]) -> list[tuple[str, list[ShownMention]]]:
     """Return mentions by the words that they share with the note.
 
-    Words that few notes share come first: a secret is not a phrase of many notes.
+    Words that few notes share come first: a secret is not a phrase of many notes. Mentions without
+    such words come last.
     """
     groups: dict[str, list[ShownMention]] = {}
     for mention in mentions:
         groups.setdefault(mention.shared, []).append(mention)
-    return sorted(groups.items(), key=lambda group: len(group[1]))
+    return sorted(groups.items(), key=lambda group: (not group[0], len(group[1])))
 
 
 def shared_words(text: str, other: str) -> str:
-    """Return the longest line of a text that another text has, or else their longest common word."""
-    lines = [line.strip() for line in text.splitlines()]
-    common_lines = [line for line in lines if len(line) >= _MIN_LINE and line in other]
-    common_words = set(_WORD.findall(text)) & set(_WORD.findall(other))
-    longest_first = sorted(common_words, key=lambda word: (-len(word), word))
+    """Return the longest line of a text that another text has, or else their longest common word.
+
+    Many notes link to the same one, so a line that only links to a note does not count. Neither
+    does a word such as `the`. "" if nothing else is common.
+    """
+    lines = _own_lines(text)
+    other_lines = "\n".join(_own_lines(other))
+    common_lines = [line for line in lines if len(line) >= _MIN_LINE and line in other_lines]
+    common_words = set(_WORD.findall("\n".join(lines))) & set(_WORD.findall(other_lines))
+    telling_words = [word for word in common_words if fold(word) not in stop_words()]
+    longest_first = sorted(telling_words, key=lambda word: (-len(word), word))
     return max(common_lines, key=len, default="") or next(iter(longest_first), "")
+
+
+def _own_lines(text: str) -> list[str]:
+    """Return the lines of a text without those that only link to a note.
+
+    The category of a fact is a word of many notes, so it is left out.
+    """
+    lines = [_CATEGORY.sub("", line.strip()) for line in text.splitlines()]
+    return [line for line in lines if not _LINK_LINE.fullmatch(line)]
 
 
 def _shown_mention(memory: MemorySession, mention: Mention) -> ShownMention:

@@ -271,15 +271,13 @@ def _links(
 
     The result has three lists. `in` has notes that link to this one. `out` has notes that it links
     to, if its text does not show the link. `both` has notes linked in both directions without a
-    name, as upkeep links similar notes. Each note is listed once. Relations come first, then the
-    newest notes, and last the notes that the text names.
+    name, as upkeep links similar notes. Each note is listed once. Relations come first. Otherwise
+    the newest notes do.
 
     html: the text of the note as it is shown.
     """
     outside_text = _not_shown(outgoing, html)
     links = {"in": _notes_of_links(incoming), "out": _notes_of_links(outside_text[:_MAX_LINKS])}
-    outside_rows = {note.row for note, _ in links["out"]}
-    rows_in_text = {edge.note.row for edge in outgoing if edge.note} - outside_rows
     plain_rows = [{note.row for note, names in notes if not names} for notes in links.values()]
     in_both = set.intersection(*plain_rows)
     links["both"] = [pair for pair in links["in"] if pair[0].row in in_both]
@@ -288,7 +286,7 @@ def _links(
     for notes in links.values():
         # A sort keeps the order of equal items. So the newest notes stay first within each group.
         notes.sort(key=lambda pair: pair[0].created, reverse=True)
-        notes.sort(key=lambda pair: (pair[0].row in rows_in_text, not pair[1]))
+        notes.sort(key=lambda pair: not pair[1])
     return links
 
 

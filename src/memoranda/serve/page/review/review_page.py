@@ -565,8 +565,19 @@ def panes_of(notes: Sequence[Note]) -> list[Pane]:
 
 
 def _own_words_marked(parts: Line) -> Line:
-    """Return the parts of a text with those marked that the other text lacks."""
-    return [part if part.kind == SAME else Part(MARK, part.text) for part in parts]
+    """Return the parts of a text with those marked that the other text lacks.
+
+    A blank between two marked words is marked with them, so that they read as one phrase.
+    """
+    marked: Line = []
+    for position, part in enumerate(parts):
+        is_between = 0 < position < len(parts) - 1 and part.text.strip(" ") == ""
+        kind = SAME if part.kind == SAME and not is_between else MARK
+        if marked and marked[-1].kind == kind:
+            marked[-1] = Part(kind, marked[-1].text + part.text)
+        else:
+            marked.append(Part(kind, part.text))
+    return marked
 
 
 def _by_lines(parts: Line) -> list[Line]:

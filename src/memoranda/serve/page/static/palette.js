@@ -22,9 +22,13 @@ function choose(row) {
   row?.scrollIntoView({ block: "nearest" });
 }
 
+// Two of three words are enough.
 function matching(words) {
-  const wanted = words.toLowerCase();
-  return commands.filter((row) => row.textContent.toLowerCase().includes(wanted));
+  const wanted = words.toLowerCase().split(/\s+/);
+  return commands.filter((row) => {
+    const label = row.textContent.toLowerCase();
+    return wanted.filter((word) => label.includes(word)).length * 3 >= wanted.length * 2;
+  });
 }
 
 function keepWords() {
@@ -40,7 +44,9 @@ async function look() {
   if (html === null || words !== input.value.trim()) return;
   const found = document.createElement("template");
   found.innerHTML = html;
-  showRows(...matching(words).slice(0, MOST_COMMANDS), found.content);
+  const first = matching(words).slice(0, MOST_COMMANDS);
+  const known = first.map(addressOf);
+  showRows(...first, ...[...found.content.children].filter((row) => !known.includes(addressOf(row))));
 }
 
 function showRows(...found) {

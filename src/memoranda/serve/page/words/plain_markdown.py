@@ -27,6 +27,10 @@ _ITEM = re.compile(r"(?m)^([ \t]*)[-*+][ \t]+(?:\[[ xX]\][ \t]+)?")
 # The category of a fact after the dot of its item.
 _FACT = re.compile(r"([ \t]*• )\[([^\[\]\n]{2,60})\][ \t]+")
 _DOT = "• "
+# The type of a relation: words in quotes, or a word with underscores.
+_RELATION = re.compile(
+    r'(?m)^([ \t]*[-*+][ \t]+)(?:"([^"\n]{1,80})"|([^\W\d]\w*_\w+))(?=[ \t]+\[\[)'
+)
 
 
 def plain_text(markdown: str) -> str:
@@ -34,8 +38,16 @@ def plain_text(markdown: str) -> str:
 
     `## Plan`, `- **Bo** knows [[Ann|her]]` give `Plan`, `• Bo knows her`.
     """
-    without_headings = _HEADING.sub("", _QUOTATION.sub("", markdown))
+    words = with_relations_as_words(markdown)
+    without_headings = _HEADING.sub("", _QUOTATION.sub("", words))
     return plain_words(_ITEM.sub(rf"\1{_DOT}", without_headings))
+
+
+def with_relations_as_words(markdown: str) -> str:
+    """Write relations as people say them: `- learned_in [[Oslo]]` as `- learned in [[Oslo]]`."""
+    return _RELATION.sub(
+        lambda match: match[1] + (match[2] or match[3].replace("_", " ")), markdown
+    )
 
 
 def plain_words(markdown: str) -> str:

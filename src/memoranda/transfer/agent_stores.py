@@ -20,7 +20,7 @@ from memoranda.transfer.moving import WrongStore
 
 # The number of bytes of the largest file of memories that is read.
 _MOST_FILE_BYTES = 1 << 20
-_STORE_MARK = ".anthropic-memory-store"
+STORE_MARK = ".anthropic-memory-store"
 _TEXTS = (".md", ".txt", ".json", ".yaml", ".yml", ".xml", "")
 # A heading: its signs, then its text.
 _HEADING = re.compile(r"^(#{1,6})\s+(.*?)\s*#*\s*$", re.M)
@@ -114,7 +114,7 @@ def anthropic_memory(path: Path) -> Found:
             continue
         yield _whole_file(name, file)
     # A store without entries has only this mark.
-    if not has_files and not (path / _STORE_MARK).exists():
+    if not has_files and not (path / STORE_MARK).exists():
         raise WrongStore(f"{path} holds no memory store")
 
 

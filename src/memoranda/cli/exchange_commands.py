@@ -629,7 +629,7 @@ def _plan_of_kind(
 
     Raises WrongStore if it is not. If it is of another kind, the error has the right command.
 
-    The parameters are those of `_plan`.
+    The parameters mean the same as in `_plan`.
     """
     from memoranda.transfer.moving import WrongStore
 

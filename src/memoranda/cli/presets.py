@@ -101,6 +101,25 @@ def _basic_memory(environ: Mapping[str, str]) -> Preset:
     return Preset(("notes",), vault.places, vault.start, manners=manners)
 
 
+def folders_in_place(environ: Mapping[str, str] = os.environ) -> dict[str, tuple[str, str]]:
+    """Return the folders of notes that installed servers have, and that presets use in place.
+
+    environ: the environment variables.
+
+    Returns folder -> (name of the preset, a name for a project with this folder).
+
+    Raises ConfigError.
+    """
+    folders: dict[str, tuple[str, str]] = {}
+    for root in _memory_bank(environ).projects.values():
+        if os.path.isdir(root):
+            folders[absolute_path(root)] = ("memory-bank", "memory bank")
+    for name, root in _basic_memory(environ).projects.items():
+        if os.path.isdir(os.path.expanduser(root)):
+            folders[absolute_path(root)] = ("basic-memory", name)
+    return folders
+
+
 def json_folder(environ: Mapping[str, str] = os.environ) -> str | None:
     """Return the folder of JSON files with the key-value entries (contract 004, 7).
 

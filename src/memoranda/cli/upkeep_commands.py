@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+import shlex
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -422,6 +423,10 @@ def _citation_findings(memory: MemorySession, folders: Sequence[str]) -> list[Fi
     return report.findings
 
 
+# The beginning of a sentence about another server's store. The name of a preset follows.
+_SEEN_BY_ONE = "another server keeps its notes here, which only clients see that use memory mcp"
+
+
 def _preset_findings(memory: MemorySession) -> list[Finding]:
     """Check the stores that presets of `memory mcp --as` use. Returns the problems found.
 
@@ -435,13 +440,36 @@ def _preset_findings(memory: MemorySession) -> list[Finding]:
     json_folder = presets.preset("agent-memory").json_folder
     if json_folder:
         findings += _json_folder_problems(memory, json_folder)
+        command = shlex.join(["memory", "import", "--from", "agent-memory", json_folder])
+        text = f"{_SEEN_BY_ONE} --as agent-memory; to copy it for all the others: {command}"
+        findings.append(Finding("info", "in_place", json_folder, text))
     banks = presets.preset("memory-bank").projects.get("banks")
     if banks:
         findings += _unreadable_bank_files(Path(banks))
     try:
-        presets.preset("basic-memory")
+        findings += _folders_of_one_preset(memory, presets.folders_in_place())
     except ConfigError as error:
         findings.append(Finding("error", "bad_config", "basic-memory", str(error)))
+    return findings
+
+
+def _folders_of_one_preset(
+    memory: MemorySession, folders: Mapping[str, tuple[str, str]]
+) -> list[Finding]:
+    """Return a finding for each folder of an installed server that is not in a project.
+
+    folders: folder -> (name of the preset that uses it in place, a name for the project).
+    """
+    from memoranda.engine.doctor import Finding
+
+    roots = [project.root.resolve() for project in memory.projects]
+    findings: list[Finding] = []
+    for folder, (preset, name) in folders.items():
+        place = Path(folder).resolve()
+        if not any(place.is_relative_to(root) for root in roots):
+            command = shlex.join(["memory", "project", "add", name, folder])
+            text = f"{_SEEN_BY_ONE} --as {preset}; for all the others: {command}"
+            findings.append(Finding("info", "in_place", folder, text))
     return findings
 
 

@@ -316,6 +316,28 @@ def test_replaced_messages_of_claude_are_left_out_and_all_others_stay(
     assert _imported_turns(memory, tmp_path, conversation) == texts
 
 
+def test_documents_that_claude_wrote_stand_where_it_wrote_them(
+    memory: MemorySession, tmp_path: Path
+) -> None:
+    artifact = {"command": "create", "title": "Herons", "content": "# All about herons"}
+    correction = {"command": "update", "old_str": "All", "new_str": "More"}
+    file = {"path": "doc/plan.md", "file_text": "Count the nests."}
+    blocks = [
+        {"type": "text", "text": "Here it is."},
+        {"type": "tool_use", "name": "artifacts", "input": artifact},
+        {"type": "tool_use", "name": "artifacts", "input": correction},
+        {"type": "tool_use", "name": "create_file", "input": file},
+        {"type": "tool_use", "name": "web_search", "input": {"query": "private words"}},
+        {"type": "tool_use", "name": "artifacts", "input": None},
+    ]
+    message = {"sender": "assistant", "content": blocks}
+    (text,) = _imported_turns(memory, tmp_path, {"chat_messages": [message]})
+    assert text == (
+        "Here it is.\n\nDocument Herons:\n\n# All about herons\n\n"
+        "Document doc/plan.md:\n\nCount the nests."
+    )
+
+
 def test_files_that_claude_remembers_become_memories_with_their_times(
     memory: MemorySession, tmp_path: Path
 ) -> None:

@@ -921,8 +921,8 @@ def _design_text(content: Any) -> str:
     texts = [_design_block_text(block) for block in blocks] or [str(content.get("content") or "")]
     parts = [text for text in texts if text]
     for attachment in _dicts(content.get("attachments")):
-        parts += _attached_text(attachment.get("name"), attachment.get("content"))
-    return "\n\n".join(parts)
+        parts.append(_titled("Attachment", attachment.get("name"), attachment.get("content")))
+    return "\n\n".join(filter(None, parts))
 
 
 def _design_block_text(block: Mapping[str, Any]) -> str:
@@ -977,26 +977,37 @@ def _claude_text(message: Mapping[str, Any]) -> str:
     blocks = message.get("content")
     # The field `text` has "This block is not supported" for blocks that are not text.
     if isinstance(blocks, list) and blocks:
-        texts = [str(block.get("text") or "") for block in blocks if isinstance(block, dict)]
+        texts = [_claude_block_text(block) for block in _dicts(blocks)]
     else:
         texts = [str(message.get("text") or "")]
     parts = [text for text in texts if text]
 
     # The texts of attachments follow the text of the message.
     for attachment in _dicts(message.get("attachments")):
-        parts += _attached_text(attachment.get("file_name"), attachment.get("extracted_content"))
-    return "\n\n".join(parts)
+        name = attachment.get("file_name")
+        # A long text that was pasted into a message is an attachment without a name.
+        parts.append(_titled("Attachment", name, attachment.get("extracted_content")))
+    return "\n\n".join(filter(None, parts))
 
 
-def _attached_text(name: Any, text: Any) -> list[str]:
-    """Return the text of an attachment under its name, as a list. Empty if it has no text.
+def _claude_block_text(block: Mapping[str, Any]) -> str:
+    """Return the text of a block, or a document that Claude wrote in it. "" for other blocks."""
+    document = block.get("input")
+    if block.get("type") != "tool_use" or not isinstance(document, dict):
+        return str(block.get("text") or "")
+    if block.get("name") == "artifacts":
+        return _titled("Document", document.get("title"), document.get("content"))
+    if block.get("name") == "create_file":
+        return _titled("Document", document.get("path"), document.get("file_text"))
+    return ""
 
-    A long text that was pasted into a message is an attachment without a name.
-    """
+
+def _titled(noun: str, name: Any, text: Any) -> str:
+    """Return a text under its kind and name: `Document a.md:` and the text. "" without a text."""
     if not text:
-        return []
-    title = f"Attachment {name}" if name else "Attachment"
-    return [f"{title}:\n\n{text}"]
+        return ""
+    title = f"{noun} {name}" if name else noun
+    return f"{title}:\n\n{text}"
 
 
 def _mem0(path: Path) -> Found:

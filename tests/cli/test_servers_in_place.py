@@ -85,6 +85,24 @@ def test_a_bank_in_a_project_stays_the_bank_of_its_server_and_all_find_what_it_w
     assert paths == ["old banks"]
 
 
+@pytest.mark.parametrize("way", ["configuration", "variable", "working folder"])
+def test_a_graph_file_that_the_search_command_does_not_see_is_named(
+    terminal: Any, person: Path, monkeypatch: pytest.MonkeyPatch, way: str
+) -> None:
+    file = person / "work/.thoughtbox/memory.jsonl"
+    _lay(file, '{"type":"entity","name":"Ada","entityType":"p","observations":["Likes owls"]}')
+    if way == "configuration":
+        terminal.ok("config", "set", "graph.file", str(file))
+    elif way == "variable":
+        monkeypatch.setenv("MEMORY_FILE_PATH", str(file))
+    else:
+        monkeypatch.chdir(person / "work")
+    command = _commands_of_doctor(terminal)[str(file)]
+    terminal.ok(*shlex.split(command))
+    assert "Found: 1 notes" in terminal.ok("search", "owls")
+    assert str(file) not in _commands_of_doctor(terminal)
+
+
 def test_no_other_hidden_folder_becomes_a_project(terminal: Any, person: Path) -> None:
     _lay(person / ".config/secret/Note.md", "x")
     for folder in (person / ".config/secret", person / ".claude-desktop", person / ".agent-memory"):

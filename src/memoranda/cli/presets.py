@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection, Mapping
 from contextlib import AbstractContextManager, closing, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from memoranda.cli.output import Failure
 from memoranda.faces import FACES, PRESETS
@@ -20,6 +20,7 @@ from memoranda.note.model import BUILT_IN_PROJECTS
 from memoranda.text.user_path import absolute_path
 
 if TYPE_CHECKING:
+    from memoranda.config import Settings
     from memoranda.faces.kv import JsonFolder
     from memoranda.faces.tool import Toolset
 
@@ -101,22 +102,31 @@ def _basic_memory(environ: Mapping[str, str]) -> Preset:
     return Preset(("notes",), vault.places, vault.start, manners=manners)
 
 
-def folders_in_place(environ: Mapping[str, str] = os.environ) -> dict[str, tuple[str, str]]:
-    """Return the folders of notes that installed servers have, and that presets use in place.
+class InPlace(NamedTuple):
+    """How a store of another server is used in place.
+
+    options: the options of `memory mcp` with which it is used.
+    project: a name for a project with this store.
+    """
+
+    options: str
+    project: str
+
+
+def folders_in_place(environ: Mapping[str, str] = os.environ) -> dict[str, InPlace]:
+    """Return the folders of notes that installed servers have, each with how it is used in place.
 
     environ: the environment variables.
 
-    Returns folder -> (name of the preset, a name for a project with this folder).
-
     Raises ConfigError.
     """
-    folders: dict[str, tuple[str, str]] = {}
+    folders: dict[str, InPlace] = {}
     for root in _memory_bank(environ).projects.values():
         if os.path.isdir(root):
-            folders[absolute_path(root)] = ("memory-bank", "memory bank")
+            folders[absolute_path(root)] = InPlace("--as memory-bank", "memory bank")
     for name, root in _basic_memory(environ).projects.items():
         if os.path.isdir(os.path.expanduser(root)):
-            folders[absolute_path(root)] = ("basic-memory", name)
+            folders[absolute_path(root)] = InPlace("--as basic-memory", name)
     return folders
 
 
@@ -180,6 +190,16 @@ def graph_file(
     if is_our_graph and usual_file.exists():
         return usual_file
     return None
+
+
+def graph_in_place(settings: Settings) -> dict[str, InPlace]:
+    """Return the file of the graph if it is there and not a project, with how it is used in place."""
+    file = graph_file(settings.graph_file)
+    if file is None or not file.is_file():
+        return {}
+    return {
+        str(file): InPlace("--tools graph", name) for name in graph_project(file, settings.projects)
+    }
 
 
 def graph_project(file: Path | None, projects: Mapping[str, object]) -> dict[str, os.PathLike[str]]:

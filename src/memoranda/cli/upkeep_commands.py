@@ -21,6 +21,7 @@ from memoranda.sources.files import lock_owner
 from memoranda.text.unicode import flat
 
 if TYPE_CHECKING:
+    from memoranda.cli.presets import InPlace
     from memoranda.engine import MemorySession
     from memoranda.engine.doctor import Finding
     from memoranda.engine.links.attachments import UnresolvedLink
@@ -447,29 +448,28 @@ def _preset_findings(memory: MemorySession) -> list[Finding]:
     if banks:
         findings += _unreadable_bank_files(Path(banks))
     try:
-        findings += _folders_of_one_preset(memory, presets.folders_in_place())
+        stores = presets.graph_in_place(memory.settings) | presets.folders_in_place()
+        findings += _stores_out_of_projects(memory, stores)
     except ConfigError as error:
         findings.append(Finding("error", "bad_config", "basic-memory", str(error)))
     return findings
 
 
-def _folders_of_one_preset(
-    memory: MemorySession, folders: Mapping[str, tuple[str, str]]
-) -> list[Finding]:
-    """Return a finding for each folder of an installed server that is not in a project.
+def _stores_out_of_projects(memory: MemorySession, stores: Mapping[str, InPlace]) -> list[Finding]:
+    """Return a finding for each store of another server that is not in a project.
 
-    folders: folder -> (name of the preset that uses it in place, a name for the project).
+    stores: how each folder or file is used in place.
     """
     from memoranda.engine.doctor import Finding
 
     roots = [project.root.resolve() for project in memory.projects]
     findings: list[Finding] = []
-    for folder, (preset, name) in folders.items():
-        place = Path(folder).resolve()
-        if not any(place.is_relative_to(root) for root in roots):
-            command = shlex.join(["memory", "project", "add", name, folder])
-            text = f"{_SEEN_BY_ONE} --as {preset}; for all the others: {command}"
-            findings.append(Finding("info", "in_place", folder, text))
+    for place, use in stores.items():
+        real = Path(place).resolve()
+        if not any(real.is_relative_to(root) for root in roots):
+            command = shlex.join(["memory", "project", "add", use.project, place])
+            text = f"{_SEEN_BY_ONE} {use.options}; for all the others: {command}"
+            findings.append(Finding("info", "in_place", place, text))
     return findings
 
 

@@ -85,6 +85,24 @@ def test_a_bank_in_a_project_stays_the_bank_of_its_server_and_all_find_what_it_w
     assert paths == ["old banks"]
 
 
+def test_a_search_that_finds_nothing_says_which_stores_it_left_out(
+    terminal: Any, person: Path
+) -> None:
+    ran = terminal("search", "cranes")
+    assert ran.out == "No matching memories found.\n"
+    left_out = f"{person}/.claude-desktop/memory, {person}/basic-memory, {person}/.agent-memory"
+    assert ran.err == f"Not searched: {left_out}. memory doctor says how to have it searched.\n"
+
+
+def test_a_search_that_finds_something_names_no_store_in_place(terminal: Any, person: Path) -> None:
+    terminal.write("Cranes fly")
+    assert terminal("search", "cranes").err == ""
+
+
+def test_an_agent_is_not_told_which_stores_there_are(terminal: Any, person: Path) -> None:
+    assert terminal("--agent", "claude", "search", "cranes").err == ""
+
+
 @pytest.mark.parametrize("way", ["configuration", "variable", "working folder"])
 def test_a_graph_file_that_the_search_command_does_not_see_is_named(
     terminal: Any, person: Path, monkeypatch: pytest.MonkeyPatch, way: str

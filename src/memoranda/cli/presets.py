@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 from collections.abc import Callable, Collection, Mapping
 from contextlib import AbstractContextManager, closing, nullcontext
 from dataclasses import dataclass, field
@@ -21,6 +22,7 @@ from memoranda.text.user_path import absolute_path
 
 if TYPE_CHECKING:
     from memoranda.config import Settings
+    from memoranda.engine.reading import ReadVerbs
     from memoranda.faces.kv import JsonFolder
     from memoranda.faces.tool import Toolset
 
@@ -200,6 +202,39 @@ def graph_in_place(settings: Settings) -> dict[str, InPlace]:
     return {
         str(file): InPlace("--tools graph", name) for name in graph_project(file, settings.projects)
     }
+
+
+class UnseenStore(NamedTuple):
+    """A store of another server that only one kind of `memory mcp` sees.
+
+    place: its folder or file.
+    options: the options of `memory mcp` with which it is used.
+    command: the command after which every interface finds what is in it.
+    """
+
+    place: str
+    options: str
+    command: str
+
+
+def unseen_stores(memory: ReadVerbs) -> list[UnseenStore]:
+    """Return the stores of other servers that are used in place, and that no project has.
+
+    Raises ConfigError.
+    """
+    roots = [project.root.resolve() for project in memory.projects]
+    stores: list[UnseenStore] = []
+    in_place = graph_in_place(memory.settings) | folders_in_place()
+    for place, use in in_place.items():
+        real = Path(place).resolve()
+        if not any(real.is_relative_to(root) for root in roots):
+            command = shlex.join(["memory", "project", "add", use.project, place])
+            stores.append(UnseenStore(place, use.options, command))
+    entries = _agent_memory(os.environ).json_folder
+    if entries:
+        command = shlex.join(["memory", "import", "--from", "agent-memory", entries])
+        stores.append(UnseenStore(entries, "--as agent-memory", command))
+    return stores
 
 
 def graph_project(file: Path | None, projects: Mapping[str, object]) -> dict[str, os.PathLike[str]]:

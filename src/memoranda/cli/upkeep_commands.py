@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import os
-import shlex
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -21,7 +20,6 @@ from memoranda.sources.files import lock_owner
 from memoranda.text.unicode import flat
 
 if TYPE_CHECKING:
-    from memoranda.cli.presets import InPlace
     from memoranda.engine import MemorySession
     from memoranda.engine.doctor import Finding
     from memoranda.engine.links.attachments import UnresolvedLink
@@ -441,35 +439,15 @@ def _preset_findings(memory: MemorySession) -> list[Finding]:
     json_folder = presets.preset("agent-memory").json_folder
     if json_folder:
         findings += _json_folder_problems(memory, json_folder)
-        command = shlex.join(["memory", "import", "--from", "agent-memory", json_folder])
-        text = f"{_SEEN_BY_ONE} --as agent-memory; to copy it for all the others: {command}"
-        findings.append(Finding("info", "in_place", json_folder, text))
     banks = presets.preset("memory-bank").projects.get("banks")
     if banks:
         findings += _unreadable_bank_files(Path(banks))
     try:
-        stores = presets.graph_in_place(memory.settings) | presets.folders_in_place()
-        findings += _stores_out_of_projects(memory, stores)
+        for store in presets.unseen_stores(memory):
+            text = f"{_SEEN_BY_ONE} {store.options}; for all the others: {store.command}"
+            findings.append(Finding("info", "in_place", store.place, text))
     except ConfigError as error:
         findings.append(Finding("error", "bad_config", "basic-memory", str(error)))
-    return findings
-
-
-def _stores_out_of_projects(memory: MemorySession, stores: Mapping[str, InPlace]) -> list[Finding]:
-    """Return a finding for each store of another server that is not in a project.
-
-    stores: how each folder or file is used in place.
-    """
-    from memoranda.engine.doctor import Finding
-
-    roots = [project.root.resolve() for project in memory.projects]
-    findings: list[Finding] = []
-    for place, use in stores.items():
-        real = Path(place).resolve()
-        if not any(real.is_relative_to(root) for root in roots):
-            command = shlex.join(["memory", "project", "add", use.project, place])
-            text = f"{_SEEN_BY_ONE} {use.options}; for all the others: {command}"
-            findings.append(Finding("info", "in_place", place, text))
     return findings
 
 

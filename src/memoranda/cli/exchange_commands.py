@@ -20,7 +20,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
 from functools import partial
-from itertools import chain
+from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
@@ -66,6 +66,8 @@ _KINDS = (
 )
 # The kinds that a store is recognized as, in this order. Folders of other kinds have no mark.
 _RECOGNIZED = ("mirror", *_EXPORTS, "deja-vu", "agent-memory")
+# A folder with more files is not looked through to recognize what it is.
+_MOST_FILES_LOOKED_AT = 2_000
 _BANK_FOLDERS = ("global", "projects", "code")
 # The kinds with which `--project` may be given.
 _WITH_PROJECT = ("basic-memory", "okf", "chatgpt", "claude")
@@ -690,17 +692,28 @@ def _words_of_marked_store(memory: MemorySession, place: Path) -> str | None:
     """Return what `_words_to_import` returns, but only for a store that its contents identify."""
     if _has_exported_lines(place):
         return ""
+    if place.is_dir() and _has_too_many_files(place):
+        return None
     for kind in _RECOGNIZED:
         if _finds_something(memory, kind, place):
             return f"--from {kind}"
     return "--from graph-jsonl" if _has_entities(place) else None
 
 
+def _has_too_many_files(folder: Path) -> bool:
+    """Whether a folder, such as a person's whole home folder, takes long to look through."""
+    from memoranda.transfer.moving import files_below
+
+    files = files_below(folder, lambda name: True)
+    return len(list(islice(files, _MOST_FILES_LOOKED_AT + 1))) > _MOST_FILES_LOOKED_AT
+
+
 def _finds_something(memory: MemorySession, kind: str, place: Path) -> bool:
     """Whether `import --from KIND` would find notes at `place`."""
     try:
         plan = _plan(memory, kind, place, memory.default_project, skip_bad=True)
-    except MemorandaError:
+    # A folder that one of the readers cannot look through, such as a very deep one, is not its store.
+    except (MemorandaError, OSError, RecursionError):
         return False
     return bool(plan.items) or plan.unchanged > 0
 

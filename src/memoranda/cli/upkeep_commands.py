@@ -468,9 +468,13 @@ def _json_folder_problems(memory: MemorySession, folder: str) -> list[Finding]:
 def _unreadable_bank_files(root: Path) -> list[Finding]:
     """Return a finding for each file of the memory banks below `root` that cannot be read."""
     from memoranda.engine.doctor import Finding
+    from memoranda.transfer.moving import files_below
 
     findings: list[Finding] = []
-    for file in sorted(root.rglob("*.md")):
+    for entry in files_below(root, lambda name: True):
+        if entry.refused or not entry.path.endswith(".md"):
+            continue
+        file = root / entry.path
         try:
             file.read_text(encoding="utf-8")
         except OSError as error:

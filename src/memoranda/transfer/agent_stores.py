@@ -16,7 +16,7 @@ from typing import Any
 
 from memoranda.sources.files import reason
 from memoranda.transfer.exports import Exported, Found, LeftOut
-from memoranda.transfer.moving import WrongStore
+from memoranda.transfer.moving import WrongStore, files_below
 
 # The number of bytes of the largest file of memories that is read.
 _MOST_FILE_BYTES = 1 << 20
@@ -102,13 +102,12 @@ def anthropic_memory(path: Path) -> Found:
 
     # The name of an entry is its path in the folder.
     has_files = False
-    for file in sorted(path.rglob("*")):
-        relative_path = file.relative_to(path)
-        is_hidden = any(part.startswith(".") for part in relative_path.parts)
-        if not file.is_file() or file.is_symlink() or is_hidden:
+    for entry in files_below(path, lambda name: not name.startswith(".")):
+        if entry.refused:
             continue
         has_files = True
-        name = f"/{relative_path.as_posix()}"
+        file = path / entry.path
+        name = f"/{entry.path}"
         if file.suffix not in _TEXTS:
             yield LeftOut(name, "not a text")
             continue

@@ -30,7 +30,15 @@ from memoranda.note.markdown import Record, compose_note, unpack_list
 from memoranda.sources.base import File
 from memoranda.sources.files import reason
 from memoranda.text.unicode import flat, is_valid_unicode
-from memoranda.transfer.moving import IMPORT, UPDATE, MoveAction, MovePlan, WrongStore, read_bytes
+from memoranda.transfer.moving import (
+    IMPORT,
+    UPDATE,
+    MoveAction,
+    MovePlan,
+    WrongStore,
+    files_below,
+    read_bytes,
+)
 
 # The category here for the kinds of memories in other programs.
 _CATEGORIES = {
@@ -403,11 +411,12 @@ def _members(path: Path, pattern: str) -> Iterator[tuple[str, bytes]]:
     pattern: a regular expression for the whole name.
     """
     if path.is_dir():
-        for member_path in sorted(path.rglob("*")):
-            if not member_path.is_file() or member_path.is_symlink():
+        for file in files_below(path, lambda name: True):
+            member_path = path / file.path
+            if file.refused:
                 continue
             if re.fullmatch(pattern, member_path.name):
-                yield str(member_path.relative_to(path)), read_bytes(member_path)
+                yield file.path, read_bytes(member_path)
             elif _PART.fullmatch(member_path.name):
                 # One of the several zips of a large export
                 yield from _zipped(member_path, pattern)

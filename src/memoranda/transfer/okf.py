@@ -28,7 +28,7 @@ from memoranda.query import Query
 from memoranda.sources.base import File
 from memoranda.sources.files import reason
 from memoranda.text.unicode import flat
-from memoranda.transfer.moving import IMPORT, MoveAction, MovePlan, folder_at
+from memoranda.transfer.moving import IMPORT, MoveAction, MovePlan, files_below, folder_at
 
 VERSION = "0.2"
 # The comment in the header of a document above the keys that we added.
@@ -441,15 +441,15 @@ def _files(folder: Path, plan: MovePlan) -> Iterator[tuple[str, bytes]]:
 
     plan: gets the files that cannot be read, as skipped.
     """
-    for file in sorted(folder.rglob("*.md")):
-        path = str(file.relative_to(folder))
-        if any(part.startswith(".") for part in Path(path).parts) or file.is_symlink():
+    for file in files_below(folder, lambda name: not name.startswith(".")):
+        path = file.path
+        if file.refused or not path.endswith(".md"):
             continue
         try:
-            if file.stat().st_size > _MOST_FILE_BYTES:
+            if file.size > _MOST_FILE_BYTES:
                 plan.skipped.append((path, _TOO_LARGE))
                 continue
-            data = file.read_bytes()
+            data = (folder / path).read_bytes()
         except OSError as error:
             plan.skipped.append((path, reason(error)))
             continue

@@ -7,7 +7,8 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from memoranda.clock import since
+from memoranda.clock import duration, since
+from memoranda.errors import InvalidInput
 
 # A Thursday
 NOW = datetime(2026, 5, 7, 10, 30, 15, 500, tzinfo=UTC)
@@ -55,3 +56,27 @@ def test_there_is_no_upper_limit() -> None:
     assert since("400d", NOW) == NOW - timedelta(days=400)
     assert since("9999999999y", NOW) == datetime.min.replace(tzinfo=UTC)
     assert since("9" * 3000 + "h", NOW) == datetime.min.replace(tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"),
+    [
+        ("30s", 30),
+        ("168h0m0s", 7 * 86_400),
+        ("1h30m", 5_400),
+        ("1.5h", 5_400),
+        ("500ms", 0.5),
+        ("1m250ms", 60.25),
+        ("0.5d", 43_200),
+    ],
+)
+def test_durations_are_read_in_the_forms_that_old_configurations_have(
+    text: str, seconds: float
+) -> None:
+    assert duration(text).total_seconds() == seconds
+
+
+@pytest.mark.parametrize("text", ["60", "1 h", "-1h", "1.h", ".5h", "1h30", "5us", "9" * 20 + "d"])
+def test_what_is_no_duration_is_refused_and_quoted(text: str) -> None:
+    with pytest.raises(InvalidInput, match=f'"{text}"'):
+        duration(text)

@@ -35,6 +35,8 @@ _SPELLED = {
 _UNITS: dict[str, int] = {}
 for _seconds, _names in _SPELLED.items():
     _UNITS |= dict.fromkeys(_names.split(), _seconds)
+# A number and a unit of a duration: `30s`.
+_DURATION_PART = r"(\d+(?:\.\d+)?)(ms|[smhd])"
 # Words that only say that a frame is in the past: "in the last 3 days".
 _PHRASE = lazy_pattern(
     r"^(?:(?:in )?(?:the )?(?:last|past) (?=[0-9]|an? |one )|(?:the )?past (?=[a-z]))(.*)"
@@ -301,16 +303,27 @@ SYSTEM_ZONE: tzinfo = _System()
 def duration(text: str) -> timedelta:
     """Read a duration: `30s`, `5m`, `168h`, `30d`, or a sum such as `1h30m` (contract 001, 15).
 
+    The configuration of the reference program may also have `1.5h` and `500ms`.
+
     Raises InvalidInput for another text.
     """
     value = str(text).strip()
-    if not re.fullmatch(r"(?:\d+[smhd])+", value):
+    if not re.fullmatch(rf"(?:{_DURATION_PART})+", value):
         raise InvalidInput(f'Not a duration: "{text}". Use e.g. 30s, 5m, 168h, 30d or 1h30m.')
     try:
-        parts = re.findall(r"(\d+)(.)", value)
-        return timedelta(seconds=sum(int(count) * _UNITS.get(unit, 1) for count, unit in parts))
+        parts = re.findall(_DURATION_PART, value)
+        return sum((_part_of_duration(count, unit) for count, unit in parts), timedelta())
     except OverflowError:
         raise InvalidInput(f'Duration too long: "{text}". Use at most 999999999d.') from None
+
+
+def _part_of_duration(count: str, unit: str) -> timedelta:
+    """Return one part of a duration: `("1.5", "h")` is an hour and a half."""
+    # Large numbers must stay exact, so only a part with a point is a fraction.
+    number = float(count) if "." in count else int(count)
+    if unit == "ms":
+        return timedelta(milliseconds=number)
+    return timedelta(seconds=number * _UNITS.get(unit, 1))
 
 
 def _seconds_before(now: datetime, seconds: int) -> datetime:

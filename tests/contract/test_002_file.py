@@ -411,6 +411,24 @@ def test_a_read_only_file_is_read_and_refuses_changes(tmp_path, file, monkeypatc
 
 
 @pytest.mark.folder_home(FILE)
+@pytest.mark.promise("002-14.27")
+def test_a_folder_in_place_of_the_file_is_named_as_one_and_no_call_advises_to_remove_it(
+    tmp_path, file
+):
+    file.mkdir()
+    with open_session(tmp_path / "home", watch=False) as memory:
+        nodes = Nodes(memory, open_graph=opener(file))
+        errors = {
+            nodes.error("read_graph"),
+            nodes.error("delete_entities", entityNames=["Ada"]),
+        }
+    assert errors == {
+        "Could not read memory.jsonl: it is a folder. "
+        "Name the file of the graph in it, or a new one."
+    }
+
+
+@pytest.mark.folder_home(FILE)
 @pytest.mark.promise("002-14.14", "002-14.24")
 def test_the_note_tools_of_the_server_find_read_and_walk_the_entities_of_the_file(
     tmp_path: Path, file: Path

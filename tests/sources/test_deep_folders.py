@@ -106,3 +106,16 @@ def test_deep_folders_of_another_program_stop_no_command(removed, terminal):
         ran = terminal(*words)
         assert "recursion" not in ran.err.lower() + ran.out.lower(), (words, ran.err)
         assert "internal" not in ran.err.lower(), (words, ran.err)
+
+
+@pytest.mark.promise("paths-sizes")
+@pytest.mark.parametrize("kind", ["agent-memory", "mem0", "memory-bank", "anthropic-memory", "okf"])
+def test_a_deep_folder_that_is_not_the_store_named_is_refused_in_a_sentence(
+    removed, terminal, kind
+):
+    folder = removed / "deep"
+    folder.mkdir()
+    nest(folder, DEPTH)
+    ran = terminal("import", "--from", kind, str(folder), "--dry-run")
+    assert "recursion" not in ran.err.lower(), ran.err
+    assert "internal" not in ran.err.lower(), ran.err

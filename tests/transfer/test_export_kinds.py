@@ -4,6 +4,7 @@ and of conversations (docs/moving-in.md)."""
 from __future__ import annotations
 
 import json
+import zipfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -249,3 +250,138 @@ def test_what_is_left_out_is_named(
     file.write_text(json.dumps([sound[kind], *rows]))
 
     assert [name for name, _ in take(memory, kind, file).skipped] == names
+
+
+def _message(name: str, parent: str, sender: str, text: str, minute: int) -> dict[str, Any]:
+    return {
+        "uuid": name,
+        "parent_message_uuid": parent,
+        "sender": sender,
+        "text": text,
+        "created_at": f"2026-01-02T03:{minute:02}:00Z",
+    }
+
+
+# The parent of the first message of a conversation with Claude.
+BEFORE_FIRST = "00000000-0000-4000-8000-000000000000"
+# The question was edited, and the answer to the edited one was tried twice.
+BRANCHED = [
+    _message("q1", BEFORE_FIRST, "human", "Where do herons nest in Mai?", 0),
+    _message("a1", "q1", "assistant", "Mai is a name.", 1),
+    _message("q2", BEFORE_FIRST, "human", "Where do herons nest in May?", 2),
+    _message("a2", "q2", "assistant", "In reeds.", 3),
+    _message("a3", "q2", "assistant", "In high trees.", 4),
+    _message("q3", "a3", "human", "Thank you.", 5),
+]
+LOST_PARENT = _message("x", "gone", "human", "By the river, too?", 6)
+SHOWN = ["Where do herons nest in May?", "In high trees.", "Thank you."]
+# A message that answers none of the others does not replace any of them.
+LOST_PARENT_TEXTS = [row["text"] for row in [*BRANCHED, LOST_PARENT]]
+
+
+def _imported_turns(memory: MemorySession, folder: Path, conversation: dict[str, Any]) -> list[str]:
+    """The texts of the note that an export of Claude with this conversation makes, in order."""
+    file = folder / "conversations.json"
+    file.write_text(json.dumps([{"uuid": "c", "name": "Herons", **conversation}]))
+    plan_export(memory, "claude", file, "notes").carry_out()
+    (note,) = memory.list(Query(types=("conversation",)))[0]
+    parts = memory.read(note).text.split("\n## ")[1:]
+    return [part.partition("\n")[2].strip() for part in parts]
+
+
+@pytest.mark.parametrize(
+    ("conversation", "texts"),
+    [
+        ({"chat_messages": BRANCHED}, SHOWN),
+        ({"chat_messages": BRANCHED[::-1]}, SHOWN[::-1]),
+        (
+            {"chat_messages": BRANCHED, "current_leaf_message_uuid": "a2"},
+            ["Where do herons nest in May?", "In reeds."],
+        ),
+        ({"chat_messages": [*BRANCHED, LOST_PARENT]}, LOST_PARENT_TEXTS),
+        (
+            {"chat_messages": [{**row, "parent_message_uuid": None} for row in BRANCHED]},
+            [row["text"] for row in BRANCHED],
+        ),
+        (
+            {"chat_messages": [{**row, "parent_message_uuid": BEFORE_FIRST} for row in BRANCHED]},
+            [row["text"] for row in BRANCHED],
+        ),
+    ],
+    ids=["newest", "backwards", "last named", "parent missing", "no parents", "one parent"],
+)
+def test_replaced_messages_of_claude_are_left_out_and_all_others_stay(
+    memory: MemorySession, tmp_path: Path, conversation: dict[str, Any], texts: list[str]
+) -> None:
+    assert _imported_turns(memory, tmp_path, conversation) == texts
+
+
+def test_documents_that_claude_wrote_stand_where_it_wrote_them(
+    memory: MemorySession, tmp_path: Path
+) -> None:
+    artifact = {"command": "create", "title": "Herons", "content": "# All about herons"}
+    correction = {"command": "update", "old_str": "All", "new_str": "More"}
+    file = {"path": "doc/plan.md", "file_text": "Count the nests."}
+    blocks = [
+        {"type": "text", "text": "Here it is."},
+        {"type": "tool_use", "name": "artifacts", "input": artifact},
+        {"type": "tool_use", "name": "artifacts", "input": correction},
+        {"type": "tool_use", "name": "create_file", "input": file},
+        {"type": "tool_use", "name": "web_search", "input": {"query": "private words"}},
+        {"type": "tool_use", "name": "artifacts", "input": None},
+    ]
+    message = {"sender": "assistant", "content": blocks}
+    (text,) = _imported_turns(memory, tmp_path, {"chat_messages": [message]})
+    assert text == (
+        "Here it is.\n\nDocument Herons:\n\n# All about herons\n\n"
+        "Document doc/plan.md:\n\nCount the nests."
+    )
+
+
+def test_files_that_claude_remembers_become_memories_with_their_times(
+    memory: MemorySession, tmp_path: Path
+) -> None:
+    files = [
+        {"path": "/a.md", "content": "Likes herons.", "updated_at": "2026-03-01T09:00:00Z"},
+        {"path": "/empty.md", "content": ""},
+        None,
+    ]
+    file = tmp_path / "memories.json"
+    file.write_text(json.dumps({"account_uuid": "acc", "memory_files": files}))
+    plan = plan_export(memory, "claude", file, "notes")
+    plan.carry_out()
+    (info,) = memory.list(Query(projects=("categories",)))[0]
+    assert memory.read(info).text.endswith("Likes herons.\n")
+    assert info.created.startswith("2026-03-01T09:00")
+    assert plan.skipped == [("claude memory:acc:/empty.md", "it has no text")]
+
+
+def test_a_conversation_about_a_design_is_a_note_with_what_both_said(
+    memory: MemorySession, tmp_path: Path
+) -> None:
+    blocks = [
+        {"type": "thinking", "text": "A secret thought."},
+        {"type": "text", "text": "A blue logo."},
+        {"type": "tool_call", "toolCall": {"name": "draw"}},
+        {"type": "user_interjection", "message": {"content": "Darker!"}},
+    ]
+    attachment = {"name": "brief.txt", "content": "A heron on one leg."}
+    chat = {
+        "uuid": "12345678-1234-1234-1234-123456789abc",
+        "project": {"name": "Logo"},
+        "created_at": "2026-03-01T09:00:00Z",
+        "messages": [
+            {"role": "user", "content": {"content": "Draw a logo.", "attachments": [attachment]}},
+            {"role": "assistant", "content": {"contentBlocks": blocks}},
+        ],
+    }
+    with zipfile.ZipFile(tmp_path / "design_chats-000.zip", "w") as archive:
+        archive.writestr(f"design_chats/{chat['uuid']}.json", json.dumps(chat))
+    plan_export(memory, "claude", tmp_path, "notes").carry_out()
+    (info,) = memory.list(Query(types=("conversation",)))[0]
+    text = memory.read(info).text
+    assert info.title == "Logo"
+    said = ["Draw a logo.", "A heron on one leg.", "A blue logo.", "Darker!"]
+    places = [text.index(words) for words in said]
+    assert places == sorted(places)
+    assert "A secret thought." not in text

@@ -9,8 +9,10 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
+import shlex
 import sys
 import tempfile
 import time
@@ -18,7 +20,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
 from functools import partial
-from itertools import chain
+from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
@@ -62,6 +64,11 @@ _KINDS = (
     *_EXPORTS,
     *_STORES,
 )
+# The kinds that a store is recognized as, in this order. Folders of other kinds have no mark.
+_RECOGNIZED = ("mirror", *_EXPORTS, "deja-vu", "agent-memory")
+# A folder with more files is not looked through to recognize what it is.
+_MOST_FILES_LOOKED_AT = 2_000
+_BANK_FOLDERS = ("global", "projects", "code")
 # The kinds with which `--project` may be given.
 _WITH_PROJECT = ("basic-memory", "okf", "chatgpt", "claude")
 _FROM_HELP = f"Import the store of another program: {', '.join(_KINDS)}."
@@ -340,7 +347,9 @@ def import_(
     _check_import(file_argument, file, store, project)
     if store is None:
         lines_file = file if file_argument is None else file_argument
-        return _import_lines(call, lines_file, dry_run=dry_run, skip_bad=skip_bad)
+        with _naming_kind_of_file(call, lines_file):
+            _import_lines(call, lines_file, dry_run=dry_run, skip_bad=skip_bad)
+        return None
     kind, path = store
     return _move_in(call, kind, path, project=project, dry_run=dry_run, skip_bad=skip_bad)
 
@@ -367,6 +376,28 @@ def _check_import(
         )
     if store is not None and kind not in _KINDS:
         raise Usage(f'invalid value "{kind}" for --from: must be one of {", ".join(_KINDS)}')
+
+
+@contextmanager
+def _naming_kind_of_file(call: Invocation, file: Text) -> Iterator[None]:
+    """If lines cannot be imported from another program's store, name the command that can.
+
+    file: the file to import. None means stdin.
+
+    Raises Failure.
+    """
+    try:
+        yield
+    except MemorandaError as error:
+        # Stdin and pipes can be read only once.
+        place = user_path(file) if file is not None else None
+        if place is None or not (place.is_file() or place.is_dir()):
+            raise
+        with call.memory(watch=True) as memory:
+            words = _words_to_import(memory, place)
+        if not words:
+            raise
+        raise Failure(f"{error}. {_right_command(words, place)}", error.code) from None
 
 
 def _import_lines(call: Invocation, file: Text, *, dry_run: bool, skip_bad: bool) -> None:
@@ -489,7 +520,8 @@ def _move_in(
             plan, text = _plan_of_graph(memory, path)
         else:
             target = project or memory.default_project
-            plan = _plan(memory, kind, user_path(path), target, skip_bad=skip_bad)
+            place = user_path(path)
+            plan = _plan_of_kind(memory, kind, place, target, skip_bad=skip_bad)
             text = _plan_counts(kind, plan)
             for name, why in plan.skipped:
                 output.notice(flat(f"skipped {name}: {why}"))
@@ -517,8 +549,13 @@ def _plan_of_graph(memory: MemorySession, path: str) -> tuple[MovePlan, str]:
 
     path: the path of the file. `-` means stdin.
     """
-    from memoranda.transfer.moving import plan_graph
+    from memoranda.transfer.moving import WrongStore, plan_graph
 
+    place = user_path(path)
+    if path != "-" and not _has_entities(place):
+        words = _words_to_import(memory, place)
+        if words is not None:
+            raise WrongStore(f"{place} holds no entities. {_right_command(words, place)}")
     lines = _read_graph(path)
     plan = plan_graph(_graph_to_fill(memory, path), lines)
     return plan, _graph_counts_text(_graph_counts(lines))
@@ -585,6 +622,125 @@ def _plan(
     from memoranda.faces.bank.bank import is_bank_id
 
     return moving.plan_banks(memory, place, _bank_of_folder, is_bank_id)
+
+
+def _plan_of_kind(
+    memory: MemorySession, kind: str, place: Path, project: str, *, skip_bad: bool
+) -> MovePlan:
+    """Return the plan for importing the store at `place`, if it is of this kind.
+
+    Raises WrongStore if it is not. If it is of another kind, the error has the right command.
+
+    The parameters mean the same as in `_plan`.
+    """
+    from memoranda.transfer.moving import WrongStore
+
+    why = f"{place} holds nothing that --from {kind} imports"
+    plan = None
+    try:
+        # Other readers would take these lines for theirs.
+        if not _has_exported_lines(place):
+            plan = _plan(memory, kind, place, project, skip_bad=skip_bad)
+    except WrongStore as error:
+        why = str(error)
+    if plan is None:
+        words = _words_to_import(memory, place)
+    elif _takes_any_text(kind, place):
+        words = _words_of_marked_store(memory, place)
+    elif plan.items or plan.unchanged or plan.skipped:
+        return plan
+    else:
+        words = _words_to_import(memory, place)
+    if words is not None and words != f"--from {kind}":
+        raise WrongStore(f"{why}. {_right_command(words, place)}")
+    if plan is None:
+        raise WrongStore(why)
+    return plan
+
+
+def _takes_any_text(kind: str, place: Path) -> bool:
+    """Whether a kind takes every text below `place`, so that only its mark shows what it is."""
+    from memoranda.transfer.agent_stores import STORE_MARK
+
+    return kind == "anthropic-memory" and place.is_dir() and not (place / STORE_MARK).exists()
+
+
+def _right_command(words: str, place: Path) -> str:
+    """Return a sentence with the command that imports what is at `place`.
+
+    words: the result of `_words_to_import`.
+    """
+    return f"This imports it: {shlex.join(['memory', 'import', *words.split(), str(place)])}"
+
+
+def _words_to_import(memory: MemorySession, place: Path) -> str | None:
+    """Return the words between `memory import` and a path that import what is there.
+
+    They are `--from KIND`, or nothing for the lines of `memory export`. None for anything else.
+    """
+    words = _words_of_marked_store(memory, place)
+    if words is not None:
+        return words
+    if any((place / folder).is_dir() for folder in _BANK_FOLDERS):
+        return "--from memory-bank"
+    if place.is_dir() and any(place.glob("*.md")):
+        return "--from basic-memory"
+    return None
+
+
+def _words_of_marked_store(memory: MemorySession, place: Path) -> str | None:
+    """Return what `_words_to_import` returns, but only for a store that its contents identify."""
+    if _has_exported_lines(place):
+        return ""
+    if place.is_dir() and _has_too_many_files(place):
+        return None
+    for kind in _RECOGNIZED:
+        if _finds_something(memory, kind, place):
+            return f"--from {kind}"
+    return "--from graph-jsonl" if _has_entities(place) else None
+
+
+def _has_too_many_files(folder: Path) -> bool:
+    """Whether a folder, such as a person's whole home folder, takes long to look through."""
+    from memoranda.transfer.moving import files_below
+
+    files = files_below(folder, lambda name: True)
+    return len(list(islice(files, _MOST_FILES_LOOKED_AT + 1))) > _MOST_FILES_LOOKED_AT
+
+
+def _finds_something(memory: MemorySession, kind: str, place: Path) -> bool:
+    """Whether `import --from KIND` would find notes at `place`."""
+    try:
+        plan = _plan(memory, kind, place, memory.default_project, skip_bad=True)
+    # A folder that one of the readers cannot look through, such as a very deep one, is not its store.
+    except (MemorandaError, OSError, RecursionError):
+        return False
+    return bool(plan.items) or plan.unchanged > 0
+
+
+def _has_exported_lines(file: Path) -> bool:
+    """Whether the first line of a file is one of `memory export`."""
+    try:
+        with file.open("rb") as stream:
+            row = json.loads(stream.readline())
+    except (OSError, ValueError, RecursionError):
+        return False
+    if not isinstance(row, dict):
+        return False
+    is_memory = {"id", "content_hash", "phase"} <= row.keys()
+    is_note = {"project", "path", "header"} <= row.keys()
+    return is_memory or is_note
+
+
+def _has_entities(file: Path) -> bool:
+    """Whether a file has the lines of a knowledge graph."""
+    from memoranda.engine.graph import parse_graph
+
+    try:
+        text = file.read_bytes().decode("utf-8", "surrogateescape")
+    except OSError:
+        return False
+    return bool(parse_graph(text).entities)
 
 
 def _takes_home(memory: MemorySession, place: Path) -> bool:

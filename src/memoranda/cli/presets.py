@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 from collections.abc import Callable, Collection, Mapping
 from contextlib import AbstractContextManager, closing, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from memoranda.cli.output import Failure
 from memoranda.faces import FACES, PRESETS
@@ -20,6 +21,8 @@ from memoranda.note.model import BUILT_IN_PROJECTS
 from memoranda.text.user_path import absolute_path
 
 if TYPE_CHECKING:
+    from memoranda.config import Settings
+    from memoranda.engine.reading import ReadVerbs
     from memoranda.faces.kv import JsonFolder
     from memoranda.faces.tool import Toolset
 
@@ -101,6 +104,34 @@ def _basic_memory(environ: Mapping[str, str]) -> Preset:
     return Preset(("notes",), vault.places, vault.start, manners=manners)
 
 
+class InPlace(NamedTuple):
+    """How a store of another server is used in place.
+
+    options: the options of `memory mcp` with which it is used.
+    project: a name for a project with this store.
+    """
+
+    options: str
+    project: str
+
+
+def folders_in_place(environ: Mapping[str, str] = os.environ) -> dict[str, InPlace]:
+    """Return the folders of notes that installed servers have, each with how it is used in place.
+
+    environ: the environment variables.
+
+    Raises ConfigError.
+    """
+    folders: dict[str, InPlace] = {}
+    for root in _memory_bank(environ).projects.values():
+        if os.path.isdir(root):
+            folders[absolute_path(root)] = InPlace("--as memory-bank", "memory bank")
+    for name, root in _basic_memory(environ).projects.items():
+        if os.path.isdir(os.path.expanduser(root)):
+            folders[absolute_path(root)] = InPlace("--as basic-memory", name)
+    return folders
+
+
 def json_folder(environ: Mapping[str, str] = os.environ) -> str | None:
     """Return the folder of JSON files with the key-value entries (contract 004, 7).
 
@@ -161,6 +192,49 @@ def graph_file(
     if is_our_graph and usual_file.exists():
         return usual_file
     return None
+
+
+def graph_in_place(settings: Settings) -> dict[str, InPlace]:
+    """Return the file of the graph if it is there and not a project, with how it is used in place."""
+    file = graph_file(settings.graph_file)
+    if file is None or not file.is_file():
+        return {}
+    return {
+        str(file): InPlace("--tools graph", name) for name in graph_project(file, settings.projects)
+    }
+
+
+class UnseenStore(NamedTuple):
+    """A store of another server that only one kind of `memory mcp` sees.
+
+    place: its folder or file.
+    options: the options of `memory mcp` with which it is used.
+    command: the command after which every interface finds what is in it.
+    """
+
+    place: str
+    options: str
+    command: str
+
+
+def unseen_stores(memory: ReadVerbs) -> list[UnseenStore]:
+    """Return the stores of other servers that are used in place, and that no project has.
+
+    Raises ConfigError.
+    """
+    roots = [project.root.resolve() for project in memory.projects]
+    stores: list[UnseenStore] = []
+    in_place = graph_in_place(memory.settings) | folders_in_place()
+    for place, use in in_place.items():
+        real = Path(place).resolve()
+        if not any(real.is_relative_to(root) for root in roots):
+            command = shlex.join(["memory", "project", "add", use.project, place])
+            stores.append(UnseenStore(place, use.options, command))
+    entries = _agent_memory(os.environ).json_folder
+    if entries:
+        command = shlex.join(["memory", "import", "--from", "agent-memory", entries])
+        stores.append(UnseenStore(entries, "--as agent-memory", command))
+    return stores
 
 
 def graph_project(file: Path | None, projects: Mapping[str, object]) -> dict[str, os.PathLike[str]]:

@@ -9,6 +9,7 @@ import os
 import re
 from collections import Counter
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -36,6 +37,7 @@ from memoranda.engine.links.attachments import (
     unresolved_links,
     vault_of,
 )
+from memoranda.errors import ConfigError
 from memoranda.note.model import BUILT_IN_PROJECTS
 from memoranda.note.project_access import ProjectAccess
 from memoranda.query import split_list
@@ -125,7 +127,9 @@ def project_add(
         # A home in a database has no folders: there, DIR is part of the project's name.
         place = folder if has_folder else words[-1]
         is_new_folder = has_folder and not os.path.lexists(folder)
-        project, action = memory.add_project(name, place, as_default, access=access)
+        project, action = memory.add_project(
+            name, place, as_default, hidden=_is_of_known_server(folder), access=access
+        )
         if action == "unchanged":
             hint = f"Change what agents may do in it: memory project access {project.name}"
             raise Failure(f"project exists: {project.name}", "exists", hint)
@@ -141,6 +145,18 @@ def project_add(
         detail_lines += _access_lines(memory.access_to(project.name))
         facts = _facts(memory, project) if detail_lines else {}
         call.answer("\n".join(lines + detail_lines), project=row, **facts)
+
+
+def _is_of_known_server(folder: str) -> bool:
+    """Whether an installed server, whose place `memory mcp --as` takes, has its notes there.
+
+    Such a folder is often hidden. No other hidden folder can be a project.
+    """
+    from memoranda.cli.presets import folders_in_place
+
+    with suppress(ConfigError):
+        return folder in folders_in_place()
+    return False
 
 
 def _added_line(row: dict[str, Any]) -> str:

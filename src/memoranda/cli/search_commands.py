@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Sequence
+from contextlib import suppress
 from itertools import chain
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -36,10 +37,11 @@ from memoranda.cli.rows import (
 from memoranda.cli.syntax import Names, Number, Text, Usage, command, flag, option
 from memoranda.clock import stamp
 from memoranda.documents.wording import minute, origin, score_line
+from memoranda.errors import ConfigError
 from memoranda.index.rows import Hits, NoteInfo
 from memoranda.note.model import PHASES, TRACE_PROJECT
 from memoranda.query import Query, day, memory_query, narrowed
-from memoranda.text.unicode import one_line
+from memoranda.text.unicode import flat, one_line
 
 if TYPE_CHECKING:
     from memoranda.engine.reading import ReadVerbs
@@ -411,6 +413,21 @@ def _count_text(hits: Hits) -> str:
     return f"{hits.total} or more" if hits.is_lower_bound else str(hits.total)
 
 
+def _mention_unseen_stores(memory: ReadVerbs) -> None:
+    """Say which stores of other servers were not searched, since no project has them.
+
+    Only the owner is told.
+    """
+    from memoranda.cli.presets import unseen_stores
+
+    # `memory doctor` reports a bad configuration of another server.
+    with suppress(ConfigError):
+        stores = [] if memory.agent is not None else unseen_stores(memory)
+        if stores:
+            places = ", ".join(flat(store.place) for store in stores)
+            output.notice(f"Not searched: {places}. memory doctor says how to have it searched.")
+
+
 def _show_found(
     call: Invocation,
     memory: ReadVerbs,
@@ -438,6 +455,7 @@ def _show_found(
         if infos:
             output.notice(f'Nothing holds "{one_line(text)}". Nearest by words:')
     if not infos:
+        _mention_unseen_stores(memory)
         return call.answer("No matching memories found.")
 
     last_line = f"Found: {total} {noun(infos)}"

@@ -422,6 +422,10 @@ def _citation_findings(memory: MemorySession, folders: Sequence[str]) -> list[Fi
     return report.findings
 
 
+# The beginning of a sentence about another server's store. The name of a preset follows.
+_SEEN_BY_ONE = "another server keeps its notes here, which only clients see that use memory mcp"
+
+
 def _preset_findings(memory: MemorySession) -> list[Finding]:
     """Check the stores that presets of `memory mcp --as` use. Returns the problems found.
 
@@ -439,7 +443,9 @@ def _preset_findings(memory: MemorySession) -> list[Finding]:
     if banks:
         findings += _unreadable_bank_files(Path(banks))
     try:
-        presets.preset("basic-memory")
+        for store in presets.unseen_stores(memory):
+            text = f"{_SEEN_BY_ONE} {store.options}; for all the others: {store.command}"
+            findings.append(Finding("info", "in_place", store.place, text))
     except ConfigError as error:
         findings.append(Finding("error", "bad_config", "basic-memory", str(error)))
     return findings
@@ -462,9 +468,13 @@ def _json_folder_problems(memory: MemorySession, folder: str) -> list[Finding]:
 def _unreadable_bank_files(root: Path) -> list[Finding]:
     """Return a finding for each file of the memory banks below `root` that cannot be read."""
     from memoranda.engine.doctor import Finding
+    from memoranda.transfer.moving import files_below
 
     findings: list[Finding] = []
-    for file in sorted(root.rglob("*.md")):
+    for entry in files_below(root, lambda name: True):
+        if entry.refused or not entry.path.endswith(".md"):
+            continue
+        file = root / entry.path
         try:
             file.read_text(encoding="utf-8")
         except OSError as error:

@@ -377,11 +377,15 @@ def open_own(path: Path | str, access: int = os.O_RDWR | os.O_CREAT) -> int:
     """
     check_own(path)
     fd = os.open(path, access | os.O_CLOEXEC | os.O_NONBLOCK, 0o600)
+    mode = os.fstat(fd).st_mode
+    if stat.S_ISREG(mode):
+        return fd
+    os.close(fd)
+    # A folder is opened without an error if it is opened for reading.
+    if stat.S_ISDIR(mode):
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
     # Something else may have been put there since the check
-    if not stat.S_ISREG(os.fstat(fd).st_mode):
-        os.close(fd)
-        raise _not_a_file_error(path)
-    return fd
+    raise _not_a_file_error(path)
 
 
 def check_own(path: Path | str) -> None:

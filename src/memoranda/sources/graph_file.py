@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from memoranda.errors import (
+    CannotRead,
     Conflict,
     InvalidInput,
     MemorandaError,
@@ -297,8 +298,11 @@ class GraphFileSource:
                     self._file.remove_leftover()
                 with self._file.locked(write=False) as fd:
                     self._load(fd)
+        except IsADirectoryError as error:
+            remedy = "Name the file of the graph in it, or a new one."
+            raise CannotRead(self._file.name, reason(error), remedy) from None
         except OSError as error:
-            raise StorageError(self._file.name, reason(error)) from None
+            raise CannotRead(self._file.name, reason(error)) from None
         if self._refusal is not None:
             raise self._refusal
 

@@ -16,11 +16,11 @@ from typing import Any
 
 from memoranda.sources.files import reason
 from memoranda.transfer.exports import Exported, Found, LeftOut
-from memoranda.transfer.moving import WrongStore
+from memoranda.transfer.moving import WrongStore, files_below
 
 # The number of bytes of the largest file of memories that is read.
 _MOST_FILE_BYTES = 1 << 20
-_STORE_MARK = ".anthropic-memory-store"
+STORE_MARK = ".anthropic-memory-store"
 _TEXTS = (".md", ".txt", ".json", ".yaml", ".yml", ".xml", "")
 # A heading: its signs, then its text.
 _HEADING = re.compile(r"^(#{1,6})\s+(.*?)\s*#*\s*$", re.M)
@@ -102,19 +102,18 @@ def anthropic_memory(path: Path) -> Found:
 
     # The name of an entry is its path in the folder.
     has_files = False
-    for file in sorted(path.rglob("*")):
-        relative_path = file.relative_to(path)
-        is_hidden = any(part.startswith(".") for part in relative_path.parts)
-        if not file.is_file() or file.is_symlink() or is_hidden:
+    for entry in files_below(path, lambda name: not name.startswith(".")):
+        if entry.refused:
             continue
         has_files = True
-        name = f"/{relative_path.as_posix()}"
+        file = path / entry.path
+        name = f"/{entry.path}"
         if file.suffix not in _TEXTS:
             yield LeftOut(name, "not a text")
             continue
         yield _whole_file(name, file)
     # A store without entries has only this mark.
-    if not has_files and not (path / _STORE_MARK).exists():
+    if not has_files and not (path / STORE_MARK).exists():
         raise WrongStore(f"{path} holds no memory store")
 
 

@@ -30,7 +30,15 @@ from memoranda.note.markdown import Record, compose_note, unpack_list
 from memoranda.sources.base import File
 from memoranda.sources.files import reason
 from memoranda.text.unicode import flat, is_valid_unicode
-from memoranda.transfer.moving import IMPORT, UPDATE, MoveAction, MovePlan, WrongStore, read_bytes
+from memoranda.transfer.moving import (
+    IMPORT,
+    UPDATE,
+    MoveAction,
+    MovePlan,
+    WrongStore,
+    files_below,
+    read_bytes,
+)
 
 # The category here for the kinds of memories in other programs.
 _CATEGORIES = {
@@ -62,7 +70,7 @@ _CITED = re.compile("[ \\t]*\ue200[^\ue201]*\ue201")
 # The digest at the end of a conversation's file name: `2026-01-05 0123abcd.md`
 _DIGEST = re.compile(r" ([0-9a-f]{8})\.md\Z")
 # The names of the archives that Claude splits a large export into.
-_PART = re.compile(r"(?:conversations|memories|projects)-\d+.*\.zip")
+_PART = re.compile(r"(?:conversations|memories|projects|design_chats)-\d+.*\.zip")
 # A greater number is a time in milliseconds. In seconds, it would be after the year 5138.
 _LEAST_MILLISECONDS = 1e11
 
@@ -403,11 +411,12 @@ def _members(path: Path, pattern: str) -> Iterator[tuple[str, bytes]]:
     pattern: a regular expression for the whole name.
     """
     if path.is_dir():
-        for member_path in sorted(path.rglob("*")):
-            if not member_path.is_file() or member_path.is_symlink():
+        for file in files_below(path, lambda name: True):
+            member_path = path / file.path
+            if file.refused:
                 continue
             if re.fullmatch(pattern, member_path.name):
-                yield str(member_path.relative_to(path)), read_bytes(member_path)
+                yield file.path, read_bytes(member_path)
             elif _PART.fullmatch(member_path.name):
                 # One of the several zips of a large export
                 yield from _zipped(member_path, pattern)
@@ -467,6 +476,13 @@ def _rows(value: Any) -> Iterator[dict[str, Any]]:
     for row in _row_list(value):
         if isinstance(row, dict):
             yield row
+
+
+def _dicts(value: Any) -> list[dict[str, Any]]:
+    """Return the objects in a list. Empty if the value is not a list."""
+    if not isinstance(value, list):
+        return []
+    return [item for item in value if isinstance(item, dict)]
 
 
 def _row_list(value: Any) -> list[Any]:
@@ -692,7 +708,7 @@ def _branch(mapping: Mapping[str, Any], last: Any) -> list[tuple[str, dict[str, 
     # Each edit of a question, and each new try of an answer, begins a branch
     if parents:
         has_last = isinstance(last, str) and last in nodes
-        end = last if has_last else _newest_leaf(nodes, parents)
+        end = last if has_last else _newest_leaf(list(nodes), parents, partial(_node_time, nodes))
         names = _way_to(end, parents)
 
     branch = []
@@ -721,23 +737,26 @@ def _parents(nodes: Mapping[str, dict[str, Any]]) -> dict[str, str]:
     return parents
 
 
-def _newest_leaf(nodes: Mapping[str, dict[str, Any]], parents: Mapping[str, str]) -> str:
+def _node_time(nodes: Mapping[str, dict[str, Any]], name: str) -> datetime:
+    """Return the time of a node's message. Without one, this is 1970."""
+    message = nodes[name].get("message")
+    when = _time(message.get("create_time")) if isinstance(message, dict) else None
+    return when or EPOCH
+
+
+def _newest_leaf(
+    names: Sequence[str], parents: Mapping[str, str], time_of: Callable[[str], datetime]
+) -> str:
     """Return the node without children whose message is the newest, the last one of equal ones.
 
-    nodes: the nodes of the conversation by id.
+    names: the ids of the nodes, in the order of the export.
     parents: the parent of each node, by id.
+    time_of: returns the time of a node's message.
     """
     nodes_with_children = set(parents.values())
-    leaves = [name for name in nodes if name not in nodes_with_children]
+    leaves = [name for name in names if name not in nodes_with_children]
     # In a circle of parents, every node has a child
-    candidates = leaves or list(nodes)
-
-    def time_of(name: str) -> datetime:
-        """Return the time of a node's message."""
-        message = nodes[name].get("message")
-        when = _time(message.get("create_time")) if isinstance(message, dict) else None
-        return when or EPOCH
-
+    candidates = leaves or list(names)
     # `max` returns the first of equal ones
     return max(reversed(candidates), key=time_of)
 
@@ -776,17 +795,19 @@ def _part_text(part: Any) -> str:
 
 
 _CLAUDE_FILES = r"(conversations|memories|projects)\.json|[0-9a-f]{8}-[0-9a-f-]{27}\.json"
+# A row with one of these keys is what Claude remembers.
+_CLAUDE_MEMORIES = ("conversations_memory", "project_memories", "memory_files")
 
 
 def _claude(path: Path) -> Found:
     """Read an export of Claude: its memories, its projects and each conversation."""
     is_export = False
     for name, row in _objects(path, _CLAUDE_FILES):
-        if "conversations_memory" in row or "project_memories" in row:
+        if any(key in row for key in _CLAUDE_MEMORIES):
             is_export = True
             yield from _claude_memories(row)
             continue
-        item = _claude_talk(row) or _claude_project(row)
+        item = _claude_talk(row) or _claude_design(row) or _claude_project(row)
         if item is None:
             yield LeftOut(name, "it is no conversation of Claude")
             continue
@@ -797,7 +818,7 @@ def _claude(path: Path) -> Found:
 
 
 def _claude_memories(row: Mapping[str, Any]) -> Iterator[Exported]:
-    """Yield the memory of all conversations, and the memory of each project."""
+    """Yield the memory of all conversations, the memory of each project, and each memory file."""
     account = str(row.get("account_uuid") or "")
     updated = _time(row.get("updated_at"))
     text = row.get("conversations_memory")
@@ -807,6 +828,11 @@ def _claude_memories(row: Mapping[str, Any]) -> Iterator[Exported]:
     if isinstance(projects, dict):
         for project, memory in projects.items():
             yield Exported(f"memory:{account}:{project}", str(memory), updated, category="project")
+    for file in _dicts(row.get("memory_files")):
+        changed = _time(file.get("updated_at")) or updated
+        created = _time(file.get("created_at")) or changed
+        ref = f"memory:{account}:{file.get('path')}"
+        yield Exported(ref, str(file.get("content") or ""), created, changed)
 
 
 def _claude_talk(row: Mapping[str, Any]) -> Exported | None:
@@ -815,14 +841,106 @@ def _claude_talk(row: Mapping[str, Any]) -> Exported | None:
     if not isinstance(messages, list) or not row.get("uuid"):
         return None
     turns: list[Turn] = []
-    for message in messages:
-        if not isinstance(message, dict):
-            continue
+    for message in _claude_branch(_dicts(messages), row.get("current_leaf_message_uuid")):
         text = _claude_text(message)
         if text.strip():
             speaker = "You" if message.get("sender") == "human" else "Claude"
             turns.append(Turn(speaker, _time(message.get("created_at")), text))
     return _claude_item(row, turns, "conversation")
+
+
+def _claude_branch(messages: Sequence[dict[str, Any]], last: Any) -> list[dict[str, Any]]:
+    """Return the messages of a conversation without the branches that Claude does not show.
+
+    An edited question and a repeated answer have the same `parent_message_uuid` as the one before.
+
+    messages: the messages in the order of the export.
+    last: the id of the last message shown. Without one, it is the newest message without an answer.
+    """
+    by_id = {str(message["uuid"]): message for message in messages if message.get("uuid")}
+    parents: dict[str, str] = {}
+    for name, message in by_id.items():
+        parent = message.get("parent_message_uuid")
+        if isinstance(parent, str):
+            parents[name] = parent
+    # The first messages have a parent that is no message of the conversation.
+    is_tree = any(parent in by_id for parent in parents.values())
+    if not is_tree:
+        return list(messages)
+
+    def time_of(name: str) -> datetime:
+        """Return the time of a message."""
+        return _time(by_id[name].get("created_at")) or EPOCH
+
+    has_last = isinstance(last, str) and last in by_id
+    end = last if has_last else _newest_leaf(list(by_id), parents, time_of)
+    hidden = _replaced(_way_to(end, parents), parents)
+    return [message for message in messages if str(message.get("uuid")) not in hidden]
+
+
+def _replaced(shown_way: Sequence[str], parents: Mapping[str, str]) -> set[str]:
+    """Return the messages that another one replaced, and all messages that follow them.
+
+    shown_way: the messages that are shown, from the first to the last.
+    parents: the parent of each message, by id.
+    """
+    children: dict[str, list[str]] = {}
+    for name, parent in parents.items():
+        children.setdefault(parent, []).append(name)
+    shown = set(shown_way)
+    waiting: list[str] = []
+    for name in shown_way:
+        siblings = children.get(parents.get(name, ""), [])
+        waiting += [sibling for sibling in siblings if sibling not in shown]
+    replaced = set[str]()
+    while waiting:
+        name = waiting.pop()
+        if name not in replaced:
+            replaced.add(name)
+            waiting += children.get(name, [])
+    return replaced
+
+
+def _claude_design(row: Mapping[str, Any]) -> Exported | None:
+    """Read a conversation about a design. None if the row is not one."""
+    messages = row.get("messages")
+    if not isinstance(messages, list) or not row.get("uuid"):
+        return None
+    turns: list[Turn] = []
+    for message in _dicts(messages):
+        content = message.get("content")
+        text = _design_text(content)
+        if text.strip():
+            speaker = "Claude" if message.get("role") == "assistant" else "You"
+            when = _time(message.get("created_at"))
+            if when is None and isinstance(content, dict):
+                when = _time(content.get("timestamp"))
+            turns.append(Turn(speaker, when, text))
+    project = row.get("project")
+    project_name = project.get("name") if isinstance(project, dict) else None
+    title = row.get("title") or row.get("name") or project_name
+    return _claude_item({**row, "name": title}, turns, "conversation")
+
+
+def _design_text(content: Any) -> str:
+    """Return the text of one message in a conversation about a design, with attached texts."""
+    if not isinstance(content, dict):
+        return str(content or "")
+    blocks = _dicts(content.get("contentBlocks"))
+    texts = [_design_block_text(block) for block in blocks] or [str(content.get("content") or "")]
+    parts = [text for text in texts if text]
+    for attachment in _dicts(content.get("attachments")):
+        parts.append(_titled("Attachment", attachment.get("name"), attachment.get("content")))
+    return "\n\n".join(filter(None, parts))
+
+
+def _design_block_text(block: Mapping[str, Any]) -> str:
+    """Return the text of a block: words of Claude, or words with which the user interrupted it."""
+    if block.get("type") == "user_interjection":
+        message = block.get("message")
+        text = message.get("content") if isinstance(message, dict) else message
+        return f"You interrupted: {text}" if text else ""
+    return str(block.get("text") or "") if block.get("type") == "text" else ""
 
 
 def _claude_project(row: Mapping[str, Any]) -> Exported | None:
@@ -868,17 +986,37 @@ def _claude_text(message: Mapping[str, Any]) -> str:
     blocks = message.get("content")
     # The field `text` has "This block is not supported" for blocks that are not text.
     if isinstance(blocks, list) and blocks:
-        texts = [str(block.get("text") or "") for block in blocks if isinstance(block, dict)]
+        texts = [_claude_block_text(block) for block in _dicts(blocks)]
     else:
         texts = [str(message.get("text") or "")]
     parts = [text for text in texts if text]
 
     # The texts of attachments follow the text of the message.
-    for attachment in _rows(message.get("attachments")):
-        content = attachment.get("extracted_content")
-        if content:
-            parts.append(f"Attachment {attachment.get('file_name') or ''}:\n\n{content}")
-    return "\n\n".join(parts)
+    for attachment in _dicts(message.get("attachments")):
+        name = attachment.get("file_name")
+        # A long text that was pasted into a message is an attachment without a name.
+        parts.append(_titled("Attachment", name, attachment.get("extracted_content")))
+    return "\n\n".join(filter(None, parts))
+
+
+def _claude_block_text(block: Mapping[str, Any]) -> str:
+    """Return the text of a block, or a document that Claude wrote in it. "" for other blocks."""
+    document = block.get("input")
+    if block.get("type") != "tool_use" or not isinstance(document, dict):
+        return str(block.get("text") or "")
+    if block.get("name") == "artifacts":
+        return _titled("Document", document.get("title"), document.get("content"))
+    if block.get("name") == "create_file":
+        return _titled("Document", document.get("path"), document.get("file_text"))
+    return ""
+
+
+def _titled(noun: str, name: Any, text: Any) -> str:
+    """Return a text under its kind and name: `Document a.md:` and the text. "" without a text."""
+    if not text:
+        return ""
+    title = f"{noun} {name}" if name else noun
+    return f"{title}:\n\n{text}"
 
 
 def _mem0(path: Path) -> Found:

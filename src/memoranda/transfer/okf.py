@@ -28,7 +28,7 @@ from memoranda.query import Query
 from memoranda.sources.base import File
 from memoranda.sources.files import reason
 from memoranda.text.unicode import flat
-from memoranda.transfer.moving import IMPORT, MoveAction, MovePlan, WrongStore
+from memoranda.transfer.moving import IMPORT, MoveAction, MovePlan, files_below, folder_at
 
 VERSION = "0.2"
 # The comment in the header of a document above the keys that we added.
@@ -403,8 +403,7 @@ def plan_bundle(memory: MemorySession, folder: Path, project: str) -> MovePlan:
     files go into a folder of `project` with the name of the bundle. An existing file with another
     text stays. Raises WrongStore, ProjectNotFound.
     """
-    if not folder.is_dir():
-        raise WrongStore(f"no such folder: {folder}")
+    folder_at(folder, "a bundle")
     exchange = Exchange(memory)
     names = {present_project.name for present_project in memory.projects}
     fallback = memory.project(project).name
@@ -442,15 +441,15 @@ def _files(folder: Path, plan: MovePlan) -> Iterator[tuple[str, bytes]]:
 
     plan: gets the files that cannot be read, as skipped.
     """
-    for file in sorted(folder.rglob("*.md")):
-        path = str(file.relative_to(folder))
-        if any(part.startswith(".") for part in Path(path).parts) or file.is_symlink():
+    for file in files_below(folder, lambda name: not name.startswith(".")):
+        path = file.path
+        if file.refused or not path.endswith(".md"):
             continue
         try:
-            if file.stat().st_size > _MOST_FILE_BYTES:
+            if file.size > _MOST_FILE_BYTES:
                 plan.skipped.append((path, _TOO_LARGE))
                 continue
-            data = file.read_bytes()
+            data = (folder / path).read_bytes()
         except OSError as error:
             plan.skipped.append((path, reason(error)))
             continue

@@ -79,7 +79,7 @@ def test_decayed_memory_is_left_alone_by_every_later_job(home: Home) -> None:
 @pytest.mark.promise("001-18.1")
 def test_decayed_memory_is_read_after_its_history_was_purged(home: Home) -> None:
     memory_id = decayed(home)
-    home.later(days=400)
+    home.later(days=350)
     home.memory.purge_history()
     content = home.memory.read(memory_id).content
     assert content == "the heron nests by the weir"

@@ -33,7 +33,7 @@ from memoranda.cli.rows import project_option
 from memoranda.cli.syntax import Names, Text, Usage, command, flag, group, option
 from memoranda.config import SOURCES
 from memoranda.documents.wording import plural
-from memoranda.errors import InvalidInput, MemorandaError, near
+from memoranda.errors import Exists, InvalidInput, MemorandaError, near
 from memoranda.note.model import CATEGORY_PROJECT
 from memoranda.query import check_memory
 from memoranda.sources.files import reason, remove_left
@@ -472,12 +472,19 @@ def _importing(count: Callable[[], int], noun: str) -> Iterator[Callable[[int, i
     try:
         with output.progress("importing") as progress:
             yield progress
-    except MemorandaError:
+    except MemorandaError as error:
         number = count()
         if number:
             output.notice(
                 f"{number} {noun} were imported before that; import the same again to go on"
             )
+        # All places were free when the import was planned, so the user has none to choose.
+        if isinstance(error, Exists):
+            raise Failure(
+                f"{error.path} was written by another program during the import",
+                error.code,
+                "Import the same again: what is there already stays as it is.",
+            ) from None
         raise
 
 

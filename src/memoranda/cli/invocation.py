@@ -16,6 +16,7 @@ from memoranda.text.user_path import absolute_path, user_path
 
 if TYPE_CHECKING:
     from datetime import datetime, tzinfo
+    from pathlib import Path
     from typing import TypeVar
 
     from memoranda.clock import Clock
@@ -31,6 +32,39 @@ COMPLETE_VARIABLE = "_MEMORY_COMPLETE"
 """The environment variable with which a shell asks for completions."""
 # Commands whose own output counts the unreadable files.
 _REPORT_UNREADABLE = ("status", "doctor")
+# A folder with any of these is a home, also without its state.
+_PARTS_OF_A_HOME = (".memoranda", "config.yaml", "categories", "notes", "memory.md")
+# Commands that say nothing of a missing file or home: `config` writes the file, `hook` runs in the
+# middle of a session, and `serve` takes the file up when it appears.
+_SILENT_ABOUT_PLACES = ("config", "hook", "serve")
+# How many names are looked at for a mistake in the name of a home, and how much of a name is the
+# same then, of 1.
+_MOST_SIMILAR = 3
+_SIMILARITY = 0.75
+
+
+def _is_home(folder: Path) -> bool:
+    """Whether a folder holds a memory, or at least a part of one."""
+    return any(os.path.lexists(folder / name) for name in _PARTS_OF_A_HOME)
+
+
+def _similar_home(folder: Path) -> Path | None:
+    """Return a home beside a folder whose name is nearly the same. None without one.
+
+    Names that differ in a digit are not similar: `home1` and `home2` are two homes.
+    """
+    import difflib
+
+    try:
+        names = sorted(os.listdir(folder.parent))
+    except OSError:
+        return None
+    digits = [sign for sign in folder.name if sign.isdigit()]
+    for name in difflib.get_close_matches(folder.name, names, _MOST_SIMILAR, _SIMILARITY):
+        has_same_digits = digits == [sign for sign in name if sign.isdigit()]
+        if name != folder.name and has_same_digits and _is_home(folder.parent / name):
+            return folder.parent / name
+    return None
 
 
 def _finish_left_work(memory: ReadSession) -> None:
@@ -70,6 +104,8 @@ class Invocation:
     """
     starting: Callable[[], object]
     """A function that is called once the command line is understood, before the command runs."""
+    begins_home: bool = False
+    """Whether `--home` names a folder that was no home before, as far as nothing was said of it."""
     checks_overview: bool = False
     """Whether to bring `memory.md` up to date even if this command changes nothing. A program that
     was killed may have left an old one.
@@ -115,9 +151,37 @@ class Invocation:
             from memoranda.engine.read_session import load_settings
 
             settings = load_settings(self.home, self.config)
+        self._mention_new_places(settings)
         if self.offset is None:
             return settings
         return replace(settings, offset=self.offset)
+
+    def _mention_new_places(self, settings: Settings) -> None:
+        """Say on stderr that `--home` or `--config` seems to have a typing mistake.
+
+        The command goes on, since any command creates the home it needs (contract 001, 1).
+        """
+        if self.command.partition(" ")[0] in _SILENT_ABOUT_PLACES:
+            return
+        if self.config and not os.path.lexists(settings.file):
+            output.notice(f"warning: there is no file {settings.file}, so the defaults hold")
+        if not self.home or settings.url is not None or _is_home(settings.home):
+            return
+        self.begins_home = True
+        similar_home = _similar_home(settings.home)
+        if similar_home is not None:
+            output.notice(
+                f"warning: no memory was in {settings.home} before, so it is a new one. "
+                f"Did you mean --home {similar_home}?"
+            )
+            self.begins_home = False
+
+    def _mention_empty_home(self) -> None:
+        """Say of a new home that it is new: its empty answer looks as if all notes were lost."""
+        # Reading the settings sets the attribute.
+        home = self.settings.home
+        if self.begins_home:
+            output.notice(f"No memory was in {home} before, so this one is empty.")
 
     @contextmanager
     def memory(
@@ -137,6 +201,8 @@ class Invocation:
         """
         from memoranda.engine.memory import MemorySession
 
+        if looks_once:
+            self._mention_empty_home()
         with self._open(MemorySession, projects, watch=watch) as memory:
             if looks_once:
                 memory.look_once()
@@ -152,6 +218,7 @@ class Invocation:
         """
         from memoranda.engine.read_session import ReadSession
 
+        self._mention_empty_home()
         with self._open(ReadSession) as memory:
             _finish_left_work(memory)
             memory.look_once()
@@ -197,8 +264,9 @@ class Invocation:
             finally:
                 if memory.notices:
                     output.warnings(memory.notices)
-            # A database may be out of reach. Then the answer comes from an old copy on this machine.
-            if self.settings.url is not None:
+            # A project may be missing, a file unread, or a database out of reach. Then the answer
+            # comes from what was there before. `memory doctor` has findings about all that.
+            if self.command != "doctor":
                 output.warnings(memory.warnings)
             if memory.has_changed_memories or self.checks_overview:
                 self._keep_overview(memory)

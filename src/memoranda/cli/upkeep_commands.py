@@ -233,7 +233,7 @@ def _status(memory: MemorySession) -> dict[str, Any]:
             agent: {"notes": use.notes, "bytes": use.bytes}
             for agent, use in written_today(memory).items()
         },
-        "disk": memory.disk_trouble or None,
+        "disk": memory.write_trouble or memory.disk_trouble or None,
     }
 
 

@@ -39,6 +39,7 @@ from memoranda.note.model import (
     CATEGORY_DIFFERS,
     CATEGORY_PROJECT,
     MEMORY_PROJECTS,
+    MERGE_CONFLICT,
     NOT_UTF8_CODE,
     PARTLY_READ,
     REMINDERS,
@@ -67,6 +68,7 @@ _WARNING_LEVELS = {
     NOT_UTF8_CODE: "warning",
     UTF16_CODE: "warning",
     PARTLY_READ: "info",
+    MERGE_CONFLICT: "warning",
 }
 
 
@@ -128,6 +130,9 @@ def examine(memory: ReadVerbs) -> list[Finding]:
         disk_trouble = memory.disk_trouble
         if disk_trouble:
             findings.append(Finding("warning", "refused_files", _LEDGER, disk_trouble))
+        write_trouble = memory.write_trouble
+        if write_trouble:
+            findings.append(Finding("error", "not_writable", ".", write_trouble))
         findings += _not_taken_over(engine)
         findings += _synced(engine)
         findings += _left_state(engine)

@@ -946,15 +946,19 @@ class Engine:
     def purge_history(self) -> int:
         """Forget changes older than the setting `history.days`, and return how many were forgotten.
 
-        While a large project is still being compared with the disk, nothing is forgotten and the
-        result is 0.
+        While a large project is still being compared with the disk, or while the clock may be
+        wrong, nothing is forgotten and the result is 0.
         """
         with storing("the history"), self.guard, self.ledger.writing():
             if self.freshness.late:
                 # Some texts in use may be unknown yet, so nothing is forgotten this time.
                 return 0
-            oldest_kept = self.clock() - timedelta(days=self.settings.history_days)
-            return self.ledger.purge(oldest_kept, self._present_texts)
+            now = self.clock()
+            # A clock that is years ahead for an hour must not end the history.
+            if self.ledger.history.is_clock_doubtful(now):
+                return 0
+            oldest_kept = now - timedelta(days=self.settings.history_days)
+            return self.ledger.purge(oldest_kept, self._present_texts, now)
 
     def _present_texts(self) -> set[str]:
         """Return the hashes of the texts that notes have now. The history must keep these texts."""

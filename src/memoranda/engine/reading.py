@@ -20,6 +20,7 @@ from memoranda.engine.engine import verb
 from memoranda.engine.project_list import ProjectList
 from memoranda.engine.suspicion import CLAIM, KEEP, suspicion
 from memoranda.engine.telling.manner import Telling, author, telling, told_name
+from memoranda.engine.writability import write_trouble
 from memoranda.errors import (
     Ambiguous,
     InvalidInput,
@@ -138,6 +139,12 @@ class ReadVerbs(ProjectList):
         Raises StorageError.
         """
         return self.engine.ledger.refused_files.trouble()
+
+    @property
+    def write_trouble(self) -> str:
+        """Say why nothing can be written into the home, such as a full disk. "" if it can be."""
+        layout = self.engine.layout
+        return write_trouble((layout.root, layout.private))
 
     @property
     def unreadable(self) -> dict[tuple[str, str], str]:

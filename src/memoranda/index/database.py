@@ -204,11 +204,32 @@ class Database:
         return True
 
     def close_stand_in(self) -> bool:
-        """Close a stand-in, so that the next use tries the file. Return whether one was in use."""
+        """Close a stand-in, so that the file is used again. Return whether one was closed.
+
+        A copy in memory stays if the file cannot be opened yet: it was made from all notes, and
+        making it again takes as long.
+        """
         if self._retry_time is None:
             return False
+        if self.is_copy and self.path.parent.parent.is_dir():
+            return self._replace_copy()
         self.close()
         self._retry_time = None
+        return True
+
+    def _replace_copy(self) -> bool:
+        """Use the file in place of the copy in memory. Return False if that is not possible yet."""
+        copy = self._connection
+        try:
+            self._open_or_make()
+        except (OSError, sqlite3.OperationalError, StorageError):
+            self._connection = copy
+            self._retry_time = time.monotonic() + _RETRY_SECONDS
+            return False
+        self.is_copy = False
+        self._is_pinned = False
+        if copy is not None:
+            copy.close()
         return True
 
     def pin(self) -> None:

@@ -8,21 +8,24 @@ from __future__ import annotations
 
 import errno
 import json
+import math
 import os
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from sqlite3 import Connection, Row
 from typing import Any
 
 from memoranda.clock import parse_stamp, stamp
 from memoranda.errors import NotFound, StorageError
 from memoranda.ledger.change import (
+    FIRST_OF_MACHINE,
     FOLD,
     ORIGINS,
     Change,
     Touched,
+    is_of_machine,
     undone_numbers,
 )
 from memoranda.ledger.change_rows import (
@@ -100,6 +103,10 @@ _MENTION = (
 _TEXTS_AT_A_TIME = 50
 # Changes looked at together when they are purged.
 _PURGED_AT_A_TIME = 10_000
+# A clock that is this much ahead of the latest change may be wrong.
+_LONGEST_PAUSE = timedelta(days=360)
+# A clock is believed once a change is this old by it.
+_BELIEVED_AFTER = timedelta(days=7)
 # Characters of a time up to its seconds.
 _SECOND_LENGTH = len("2026-05-07T10:00:00")
 # The undos that may have taken a change back: by its number, its run, or a list of numbers.
@@ -1007,11 +1014,38 @@ class History:
 
     # --- forgetting
 
-    def purge(self, before: datetime, living: Callable[[], Collection[str]] = frozenset) -> int:
+    def is_clock_doubtful(self, now: datetime) -> bool:
+        """Whether the clock may have jumped ahead, so that nothing may be forgotten by it.
+
+        The ledger then has changes that are about a year old or older, and none that is between a
+        week and a year old: either the home was unused for a year, or the clock is wrong. A week
+        after the next change, the clock is believed.
+
+        now: the present time by the clock.
+        """
+        year_ago = now - _LONGEST_PAUSE
+        week_ago = now - _BELIEVED_AFTER
+        rows = self.database.rows(
+            "select exists (select 1 from change where time < :year_ago) as has_older, "
+            "exists (select 1 from change where time between :year_ago and :week_ago) as has_recent",
+            {"year_ago": stamp(year_ago), "week_ago": stamp(week_ago)},
+        )
+        return bool(rows[0]["has_older"]) and not rows[0]["has_recent"]
+
+    def purge(
+        self,
+        before: datetime,
+        living: Callable[[], Collection[str]] = frozenset,
+        now: datetime | None = None,
+    ) -> int:
         """Forget changes older than `before`, and texts that nothing refers to any more.
+
+        A change that follows one that is not old was made by a clock that was behind. It stays.
 
         living: returns the SHA-256 of the texts whose origin is kept, called only if needed. The
             origins of texts in folders outside of the home are kept, too.
+        now: the present time. A later change was made by a clock that was ahead, and says nothing
+            about those that follow it. None believes all times.
 
         Returns how many changes were forgotten. The latest change always stays, so that numbers go
         on.
@@ -1024,12 +1058,38 @@ class History:
             "and number not in (select change from unsynced)",
             (end_of_second,),
         )
-        old_numbers = {row["number"] for row in rows if parse_stamp(row["time"]) < before}
+        first_recent = self._first_recent(before, now)
+        old_numbers = {
+            row["number"]
+            for row in rows
+            if parse_stamp(row["time"]) < before
+            and row["number"] < first_recent[is_of_machine(row["number"])]
+        }
         old_numbers -= set(self.latest_numbers)
         if old_numbers:
             self._forget(old_numbers, self._origins_of(old_numbers, living()))
         self.sweep()
         return len(old_numbers)
+
+    def _first_recent(self, since: datetime, until: datetime | None) -> dict[bool, float]:
+        """Return the number of the first change of a time span, for each of the two series.
+
+        since: the beginning of the span.
+        until: the end of the span. None means no end.
+
+        The key says whether the series belongs to this machine, as `is_of_machine` does. Without
+        such a change, the number is infinite.
+        """
+        end = stamp(until) if until is not None else "~"
+        rows = self.database.rows(
+            "select min(number) as number from change where time >= ? and time <= ? "
+            "group by number >= ?",
+            (stamp(since), end, FIRST_OF_MACHINE),
+        )
+        first_numbers = {False: math.inf, True: math.inf}
+        for row in rows:
+            first_numbers[is_of_machine(row["number"])] = row["number"]
+        return first_numbers
 
     def _forget(self, numbers: Collection[int], origins: Sequence[Touched]) -> None:
         """Delete changes, but keep the origins of the texts in `origins`.

@@ -1140,18 +1140,25 @@ class Ledger:
             if plan is not None:
                 connection.execute("insert into erasing (id, plan) values (1, ?)", (plan,))
 
-    def purge(self, before: datetime, living: Callable[[], Collection[str]] = frozenset) -> int:
+    def purge(
+        self,
+        before: datetime,
+        living: Callable[[], Collection[str]] = frozenset,
+        now: datetime | None = None,
+    ) -> int:
         """Forget changes older than `before`, and the texts that only they kept.
 
-        The lock must be held. The latest change always stays.
+        The lock must be held. The latest change always stays, and so does one that follows a change
+        that is not old: a clock that was behind made it.
 
         living: returns the SHA-256 of the texts that notes have now. Their origins are kept.
+        now: the present time. Changes of later times are not believed. None believes all times.
 
         Returns how many changes were forgotten.
         """
         # A change whose files are not safe on the disk yet must not be forgotten.
         self.file_sync.sync()
-        return self.history.purge(before, living)
+        return self.history.purge(before, living, now)
 
     def purge_deleted(self) -> tuple[str, ...]:
         """Remove deleted data from a server that stores the notes, after `wipe`.

@@ -64,6 +64,23 @@ _PARTLY_READ_WARNING = with_code(
     f"links, observations and headings after {STRUCTURED:,} characters, or {MOST:,} of a kind, are "
     "not read. Split the note.",
 )
+# The beginning of a memory as memoranda writes it.
+_CUT_HEADER = lazy_pattern(r"\ufeff?---\r?\nid: [0-9a-f]{8}-[0-9a-f]{4}-")
+_CUT_HEADER_TEXT = (
+    "the frontmatter is not read, its last line --- is missing: the file is not whole, or that line "
+    "was deleted"
+)
+# The lines of a conflict, in their order.
+_CONFLICT_MARKS = (
+    lazy_pattern(r"(?m)^<<<<<<< "),
+    lazy_pattern(r"(?m)^=======\r?$"),
+    lazy_pattern(r"(?m)^>>>>>>> "),
+)
+_CODE_FENCE = lazy_pattern(r"(?m)^ {0,3}(?:```|~~~)")
+_CONFLICT_TEXT = (
+    "a merge stopped at line {}, and both texts are in the note: keep what holds, and delete the "
+    "lines that begin with <<<<<<<, ======= and >>>>>>>"
+)
 
 
 class _Header(NamedTuple):
@@ -138,6 +155,9 @@ def parse_note(
     )
     if not is_entity and is_cut(note):
         warnings.append(_PARTLY_READ_WARNING)
+    conflict_line = _conflict_line(text)
+    if conflict_line:
+        warnings.append(with_code(model.MERGE_CONFLICT, _CONFLICT_TEXT.format(conflict_line)))
     _set_fields(note, header)
     # The birth time of an entity's file says nothing of the entity.
     _set_created(note, keys, None if is_entity else born)
@@ -150,11 +170,34 @@ def parse_note(
     return note
 
 
+def _conflict_line(text: str) -> int:
+    """Return the line where the first conflict of a merge begins, as `git` marks it. 0 without one.
+
+    Marks in a block of code are an example.
+    """
+    # Nearly every text ends here.
+    if "<<<<<<< " not in text:
+        return 0
+    begin = None
+    position = 0
+    for mark in _CONFLICT_MARKS:
+        match = mark.search(text, position)
+        if match is None:
+            return 0
+        begin = match.start() if begin is None else begin
+        position = match.end()
+    before = text[:begin]
+    is_in_code = len(_CODE_FENCE.findall(before)) % 2 == 1
+    return 0 if is_in_code else before.count("\n") + 1
+
+
 def _read_header(text: str, project: str, warnings: list[str]) -> _Header:
     """Read the header of a note's text. Adds a warning to `warnings` if it cannot be read."""
     yaml_text, end = split(text)
     # There is no header, or an empty one.
     if not yaml_text:
+        if project in model.MEMORY_PROJECTS and _CUT_HEADER.match(text):
+            warnings.append(with_code(BAD_HEADER, _CUT_HEADER_TEXT))
         return _Header(yaml_text, values={}, keys={}, end=end, body_at=end)
     try:
         values = parse(yaml_text)

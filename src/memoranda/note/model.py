@@ -117,7 +117,11 @@ PARTLY_READ = "partly_read"
 """The codes of warnings about a file that is not UTF-8, is UTF-16, or is too long to read whole."""
 CATEGORY_DIFFERS = "category_differs"
 """The code of the warning about a memory whose header names another category than its folder."""
-WARNING_CODES = frozenset({BAD_HEADER, NOT_UTF8_CODE, UTF16_CODE, PARTLY_READ, CATEGORY_DIFFERS})
+MERGE_CONFLICT = "merge_conflict"
+"""The code of the warning about a text with the marks of a merge that stopped."""
+WARNING_CODES = frozenset(
+    {BAD_HEADER, NOT_UTF8_CODE, UTF16_CODE, PARTLY_READ, CATEGORY_DIFFERS, MERGE_CONFLICT}
+)
 
 
 def with_code(code: str, text: str) -> str:

@@ -622,7 +622,8 @@ class ReadVerbs(ProjectList):
         None if the owner gave it, or approved it.
         """
         history = self.engine.ledger.history
-        agent = history.agent_that_named(info.project, info.path)
+        is_rewritten = info.provenance.trust == "owner"
+        agent = history.agent_that_named(info.project, info.path, is_rewritten=is_rewritten)
         # Few notes were placed by an agent, so only of these it is asked when they were approved.
         if agent is None:
             return None

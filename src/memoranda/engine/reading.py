@@ -32,8 +32,8 @@ from memoranda.index.rows import FilledNotes, NoteInfo, NotesListed
 from memoranda.index.told_notes import Mark, ToldNote, evidence_text, told_notes
 from memoranda.ledger.review_rows import ANSWER
 from memoranda.note import links
-from memoranda.note.model import CATEGORY_PROJECT, MEMORY_PROJECTS, Note
-from memoranda.note.names import Looseness, link_target
+from memoranda.note.model import CATEGORY_PROJECT, KV_PROJECT, MEMORY_PROJECTS, Note
+from memoranda.note.names import Looseness, is_named_by_id, link_target
 from memoranda.query import Query, memory_query, parse
 from memoranda.sources import path_guard
 from memoranda.sources.folder import FolderSource
@@ -267,14 +267,16 @@ class ReadVerbs(ProjectList):
         looseness: how much the name may differ from the note's own: EXACT, CASE or SIGNS.
         """
         if project is not None:
-            project = self.engine.source(project).name
+            project = self.source_named(project).name
         self.engine.fresh()
         try:
             return self._resolve(identifier, project, looseness)
         except NotFound:
             # No note is called so. It may be the project and the name, as a list prints them.
             prefix, colon, name = identifier.partition(": ")
-            listed_project = self.engine.project_name(prefix.strip()) if colon else None
+            listed_project: str | None = None
+            if colon:
+                listed_project = self.project_called(prefix.strip(), looseness=looseness)
             is_elsewhere = project is not None and project != listed_project
             if listed_project is None or is_elsewhere:
                 raise
@@ -342,7 +344,7 @@ class ReadVerbs(ProjectList):
         else:
             project, path = ref.project, ref.path
         self.engine.fresh()
-        source_name = self.engine.source(project).name
+        source_name = self.source_named(project).name
         self.engine.freshness.look_at(source_name, path)
         info = self.index.notes.get(source_name, path)
         if info is None:
@@ -401,9 +403,7 @@ class ReadVerbs(ProjectList):
 
         looseness: how much the name may differ from the note's own: EXACT, CASE or SIGNS.
         """
-        memory: NoteInfo | None = None
-        with suppress(NotFound):
-            memory = self.memory_id(ref)
+        memory = self._memory_by_id(ref, looseness)
         if memory is not None and memory.id == ref.strip().lower():
             return memory
         named_note: NoteInfo | None = None
@@ -418,6 +418,20 @@ class ReadVerbs(ProjectList):
         # Neither an id nor an exact name. So a name may also differ from the note's own.
         return self._at_path_or_named(ref, looseness)
 
+    def _memory_by_id(self, ref: str, looseness: Looseness) -> NoteInfo | None:
+        """Return the memory whose id is or begins with `ref`. None if `ref` names no memory so.
+
+        looseness: how much a name may differ, as `is_named_by_id` reads it.
+
+        Raises Ambiguous if several ids begin with `ref`.
+        """
+        memory: NoteInfo | None = None
+        with suppress(NotFound):
+            memory = self.memory_id(ref)
+        if memory is None or not is_named_by_id(ref.strip().lower(), memory.id, looseness):
+            return None
+        return memory
+
     def _at_path_or_named(self, ref: str, looseness: Looseness) -> NoteInfo:
         """Return the note at `project/path`, or else the note that `ref` names.
 
@@ -426,11 +440,43 @@ class ReadVerbs(ProjectList):
         Raises the errors of `find`.
         """
         first, slash, path = ref.partition("/")
-        project = self.engine.project_name(first) if slash else None
+        project: str | None = None
+        if slash:
+            project = self.project_called(first, looseness=looseness)
         if project is not None:
             with suppress(NotFound, InvalidInput, OutsideError):
                 return self.find((project, path))
+        if project == KV_PROJECT:
+            entry_note = self._entry_named(ref, path)
+            if entry_note is not None:
+                return entry_note
         return self.find(ref, looseness=looseness)
+
+    def _entry_named(self, ref: str, name: str) -> NoteInfo | None:
+        """Return the note of the key-value entry `NAMESPACE/KEY`. None if no entry is called so.
+
+        Both parts may have a `/`, so several entries may have the name: then Ambiguous is raised.
+
+        ref: the whole reference, for the error.
+        name: its part after the project.
+        """
+        # Commands that name no entry do without the module.
+        from memoranda.note.entry import namespace_of
+
+        parts = name.split("/")
+        notes = []
+        for count in range(1, len(parts)):
+            namespace = "/".join(parts[:count])
+            key = "/".join(parts[count:])
+            for path in self.index.entries.paths_with(key):
+                note = self.index.notes.get(KV_PROJECT, path)
+                if note is None or not self.sees(note.scope):
+                    continue
+                if namespace_of(note.header, path) == namespace:
+                    notes.append(note)
+        if len(notes) > 1:
+            raise Ambiguous(ref, [f"{note.project}/{note.path}" for note in notes])
+        return notes[0] if notes else None
 
     @verb
     def find_memory(self, ref: str) -> NoteInfo:
@@ -1102,7 +1148,7 @@ class ReadVerbs(ProjectList):
         if query.address is not None:
             query = query.replace(address=links.parse_address(query.address))
         if query.projects is not None:
-            names = tuple(self.engine.source(name).name for name in query.projects)
+            names = tuple(self.source_named(name).name for name in query.projects)
             query = query.replace(projects=names)
         return query
 
@@ -1126,7 +1172,7 @@ class ReadVerbs(ProjectList):
         offset: how many entries to skip.
         """
         self.engine.fresh()
-        source = self.engine.source(project)
+        source = self.source_named(project)
         links.check_length(glob or "", "A pattern of names")
         folder = self._folder(source.name, folder)
         rows, total = self.index.notes.directory(
@@ -1145,7 +1191,7 @@ class ReadVerbs(ProjectList):
         """Whether a project has a folder that the caller may see. Raises OutsideError."""
         self.engine.fresh()
         try:
-            self._folder(self.engine.source(project).name, folder)
+            self._folder(self.source_named(project).name, folder)
         except NotFound:
             return False
         return True

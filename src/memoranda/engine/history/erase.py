@@ -446,32 +446,16 @@ class Erasure:
     def _note_named(self, ref: str) -> NoteInfo | None:
         """Return the note that a reference names exactly. None if there is no such note.
 
-        If the reference fits a path and a title, the path counts. Raises Ambiguous.
+        The id of a merged memory names the note into which it was merged: its words are there, so
+        they would stay if only its past were erased. Raises Ambiguous.
         """
-        project, _, path = ref.partition("/")
-        project_name = self.engine.project_name(project)
-        if project_name:
-            info = self._note_at(project_name, path)
-            if info is not None:
-                return info
-        try:
+        with suppress(NotFound):
             return self.memory.find_any(ref, looseness=Looseness.EXACT)
-        except NotFound:
-            return None
-
-    def _note_at(self, project: str, path: str) -> NoteInfo | None:
-        """Return the note at a path. None if there is no such note.
-
-        In the project of key-value entries, `path` may also be `NAMESPACE/KEY`.
-        """
-        places = [path]
-        namespace, _, key = path.partition("/")
-        if project == entry.PROJECT and key:
-            places += entry.places(namespace, key)
-        for place in places:
-            info = self.engine.index.notes.get(project, place)
-            if info is not None:
-                return info
+        with suppress(NotFound):
+            successor = self.memory.memory_id(ref)
+            merged_ids = id_list(successor.header.get("merged"))
+            if any(merged_id.startswith(ref.lower()) for merged_id in merged_ids):
+                return successor
         return None
 
     def _add_row(self, plan: Plan, ref: str, folder: str, stem: str, key: str) -> None:
@@ -555,7 +539,7 @@ class Erasure:
         if source is not None:
             selected += self.memory.list(Query(source=source), limit=0)[0]
         if project is not None:
-            name = self.engine.source(project).name
+            name = self.engine.source(project, looseness=Looseness.EXACT).name
             selected += self.memory.list(Query(projects=(name,)), limit=0)[0]
             # The ledger may know files of the project that are gone.
             for path, root in self.engine.ledger.history.places_of(name):

@@ -220,3 +220,23 @@ def test_no_project_has_a_name_that_the_ledger_uses_for_itself(
     with pytest.raises(errors.InvalidInput, match="begins with no dot"):
         caller.add_project(name, str(folder))
     assert not folder.exists()
+
+
+@pytest.mark.parametrize("command", ["delete", "erase", "pin", "tag", "archive", "log"])
+def test_an_id_that_an_archived_note_shares_with_a_later_one_is_refused(
+    terminal: Any, command: str
+) -> None:
+    put_note(terminal.home, "Roof.md", "The old roof.\n")
+    terminal.ok("archive", "notes/Roof.md")
+    # The id of a note without one in its header follows from its place.
+    put_note(terminal.home, "Roof.md", "The new roof.\n")
+    shared_id = terminal("read", "notes/Roof.md", "--json").json["note"]["id"]
+    before = texts(terminal.home)
+    options = {"erase": ["--yes"], "tag": ["--add", "t"]}
+    refused = terminal(command, shared_id, *options.get(command, []))
+
+    assert "names 2 notes: .archive/knowledge/Roof.md, notes/Roof.md" in refused.err
+    assert texts(terminal.home) == before
+    terminal.ok("delete", ".archive/knowledge/Roof.md")
+    terminal.ok("delete", "notes/Roof.md")
+    assert texts(terminal.home) == {}

@@ -398,13 +398,15 @@ class ReadVerbs(ProjectList):
         place.
 
         A whole id counts more than a name: if `ref` is both, it means the id. Raises Ambiguous if
-        the beginning of an id is also the exact name of another note. Raises the errors of `find`,
-        too.
+        the beginning of an id is also the exact name of another note, and if a note that is to be
+        changed has the same id as the memory. Raises the errors of `find`, too.
 
         looseness: how much the name may differ from the note's own: EXACT, CASE or SIGNS.
         """
         memory = self._memory_by_id(ref, looseness)
         if memory is not None and memory.id == ref.strip().lower():
+            if looseness is not Looseness.SIGNS:
+                self._check_has_own_id(memory)
             return memory
         named_note: NoteInfo | None = None
         with suppress(NotFound, InvalidInput, OutsideError):
@@ -417,6 +419,22 @@ class ReadVerbs(ProjectList):
             return named_note
         # Neither an id nor an exact name. So a name may also differ from the note's own.
         return self._at_path_or_named(ref, looseness)
+
+    def _check_has_own_id(self, memory: NoteInfo) -> None:
+        """Raise Ambiguous if a note of another project has the id of a memory.
+
+        A note in the archive keeps the id that its place gave it, and the next note at that place
+        gets the same one.
+        """
+        # The whole home is not compared with the disk for that.
+        other = self.index.notes.find(
+            memory.id,
+            default_project=self.default_project,
+            viewer=self.agent,
+            looseness=Looseness.EXACT,
+        )
+        if other.row != memory.row:
+            raise Ambiguous(memory.id, [f"{note.project}/{note.path}" for note in (memory, other)])
 
     def _memory_by_id(self, ref: str, looseness: Looseness) -> NoteInfo | None:
         """Return the memory whose id is or begins with `ref`. None if `ref` names no memory so.

@@ -37,7 +37,14 @@ from memoranda.engine.reading import Ref
 from memoranda.engine.telling.served import log_of
 from memoranda.engine.transaction import Transaction, root_of, source_at
 from memoranda.engine.writing import editable, follow_content, id_list
-from memoranda.errors import InvalidInput, Locked, MemorandaError, NotFound, StorageError
+from memoranda.errors import (
+    Ambiguous,
+    InvalidInput,
+    Locked,
+    MemorandaError,
+    NotFound,
+    StorageError,
+)
 from memoranda.index.rows import NoteInfo
 from memoranda.ledger.change import ERASE, Change, Location, is_of_machine
 from memoranda.ledger.history import ABOVE_ALL_NUMBERS, History
@@ -49,6 +56,7 @@ from memoranda.query import Query, memory_query
 from memoranda.sources.base import File, sha256
 from memoranda.sources.files import put_derived, storing
 from memoranda.sources.graph_file import GraphFileSource
+from memoranda.sources.json_rows import stem_of
 from memoranda.sources.step import StepKind
 
 # An entry of a folder of JSON files: `~/data/colours.json:sky` is FOLDER/NAMESPACE.json:KEY.
@@ -463,28 +471,30 @@ class Erasure:
 
         ref: the whole reference, such as `~/data/colours.json:sky`, for the error.
         folder: the folder of the JSON file.
-        stem: the name of the file without `.json`. Usually it is the namespace.
+        stem: the namespace, or the name of its file without `.json`.
         key: the key of the entry.
 
-        Raises NotFound.
+        Raises NotFound, Ambiguous.
         """
         from memoranda.engine.json_entries import JsonEntryFolder
 
         root = str(absolute(folder))
         entry_store = JsonEntryFolder(root).entries(self.memory)
         entries, _ = entry_store.search(key, namespace=None, limit=_ALL_ENTRIES, offset=0)
-        entries_of_key = [
-            item
-            for item in entries
-            if item.key == key and stem in (item.namespace, entry.DEFAULT_NAMESPACE)
+        entries_in_file = [
+            item for item in entries if item.key == key and stem_of(item.namespace) == stem_of(stem)
         ]
-        # An entry of the named namespace goes before one of the default namespace.
-        entries_of_key.sort(key=lambda item: item.namespace != stem)
+        # Namespaces such as `my work` and `my_work` share a file. The exact name counts first.
+        exact_entries = [item for item in entries_in_file if item.namespace == stem]
+        named_entries = exact_entries or entries_in_file
+        if len(named_entries) > 1:
+            names = [f"{folder}/{item.namespace}.json:{key}" for item in named_entries]
+            raise Ambiguous(ref, names)
         history = self.engine.ledger.history
-        if entries_of_key:
-            first_entry = entries_of_key[0]
-            plan.rows.append(PlannedEntry(root, first_entry.namespace, key))
-            self._texts.append(f"{key}\n{first_entry.value}".encode())
+        if named_entries:
+            (named_entry,) = named_entries
+            plan.rows.append(PlannedEntry(root, named_entry.namespace, key))
+            self._texts.append(f"{key}\n{named_entry.value}".encode())
         elif history.numbers_at(entry.PROJECT, f"{stem}.json:{key}", ABOVE_ALL_NUMBERS):
             plan.rows.append(PlannedEntry(root, stem, key))
         else:

@@ -1,6 +1,6 @@
 """What `erase` removes of a note that moved, and of one whose place another note has now.
 
-A move that changes links, and the archive, write the file anew: their changes have no step `move`.
+A move that changes links, and the archive, write a new file: their changes have no step `move`.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from memoranda.note.model import Draft
 
 OLDER_WORD = "zq07919vault"
 PLACE = "notes/deep/Plan.md"
-# The link leads elsewhere from another folder, so a move writes the note anew.
+# The link leads elsewhere from another folder, so a move writes a new file.
 TEXT = f"The word is {OLDER_WORD}. [Other](Other.md)\n"
 
 
@@ -96,7 +96,7 @@ def test_a_note_that_was_deleted_at_the_same_place_is_erased_too(memory: MemoryS
         memory.restore(PLACE)
 
 
-def test_an_agents_note_that_was_renamed_and_written_anew_is_still_its_note(
+def test_an_agents_note_that_was_renamed_with_its_links_is_still_its_note(
     memory: MemorySession,
 ) -> None:
     make_plan(memory.as_caller("ann", "mcp"))

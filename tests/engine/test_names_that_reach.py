@@ -222,7 +222,7 @@ def test_no_project_has_a_name_that_the_ledger_uses_for_itself(
     assert not folder.exists()
 
 
-@pytest.mark.parametrize("command", ["delete", "erase", "pin", "tag", "archive", "log"])
+@pytest.mark.parametrize("command", ["delete", "erase", "pin", "tag", "archive", "restore"])
 def test_an_id_that_an_archived_note_shares_with_a_later_one_is_refused(
     terminal: Any, command: str
 ) -> None:

@@ -229,7 +229,7 @@ def test_an_order_in_the_name_of_a_folder_above_a_confirmed_note_is_not_told(mem
 PLACE = "/memories/user/use-spaces.md"
 
 
-def test_a_note_that_the_owner_wrote_anew_has_the_name_that_the_owner_used(memory):
+def test_a_note_that_the_owner_overwrote_has_the_name_that_the_owner_used(memory):
     call(memory, "memory", command="create", path=PLACE, file_text="likes spaces")
     assert [entry.is_confirmed for entry in profile(memory)] == [False]
 
@@ -238,7 +238,7 @@ def test_a_note_that_the_owner_wrote_anew_has_the_name_that_the_owner_used(memor
     assert name_marks(memory) == []
 
 
-def test_a_note_that_was_written_anew_and_then_moved_names_the_agent_that_moved_it(memory):
+def test_a_note_that_was_overwritten_and_then_moved_names_the_agent_that_moved_it(memory):
     call(memory, "memory", command="create", path=PLACE, file_text="likes spaces")
     call(memory, "memory", agent=None, command="create", path=PLACE, file_text="likes tabs")
     new_place = "/memories/user/no-tabs.md"

@@ -232,7 +232,7 @@ def test_the_history_of_a_note_is_not_that_of_one_merged_into_it_or_replaced_by_
 
 
 def test_a_note_that_moved_with_its_links_is_followed_both_ways(memory):
-    """Its links changed, so it was written anew at its new place, and so was the note that links to
+    """Its links changed, so it was written at its new place, and so was the note that links to
     it.
     """
     for title, text in (("Other", "See [plan](Plan.md).\n"), ("Plan", "Of [other](Other.md).\n")):

@@ -205,7 +205,7 @@ class Change(ValueObject):
                 yield file
 
     def moves_by_rewriting(self) -> dict[int, int]:
-        """Return which files this change removed and wrote anew elsewhere, as positions in `files`.
+        """Return which files this change removed and wrote at another place, as positions in `files`.
 
         A move that also changes the text, such as its links, is recorded so: the file is put at its
         new place, just before it is removed at the old one. A memory whose category changes keeps

@@ -379,7 +379,7 @@ class History:
         """
         folders = [path[:position] for position, sign in enumerate(path) if sign == "/"]
         marks = ", ".join("?" for _ in (path, *folders))
-        # A move that changes links in the text writes the file anew, and removes the old one.
+        # A move that changes links in the text writes a new file, and removes the old one.
         is_new = (
             "do = 'put' and verb not in ('undo', 'restore') and not exists "
             "(select 1 from step r where r.change = s.change and r.do = 'remove')"

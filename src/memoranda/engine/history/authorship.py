@@ -107,7 +107,7 @@ class _Following:
 
         None means that the change made another file at its place.
         """
-        # The step that wrote the file anew. The change may record it before the removal.
+        # The step that wrote the file elsewhere. The change may record it before the removal.
         arrival: Touched | None = None
         for step in change.files:
             # A step in another project cannot affect the file.
@@ -130,7 +130,7 @@ class _Following:
         return place
 
     def _made_again(self, change: Change, removed: Touched) -> Touched | None:
-        """Return the step that wrote a removed file anew elsewhere.
+        """Return the step that wrote a removed file at another place.
 
         change: the change that removed the file.
         removed: its step that removed the file.

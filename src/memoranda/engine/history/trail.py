@@ -212,7 +212,7 @@ class Trail:
         return step_indexes
 
     def _follow_rewriting(self, removed: Touched, written: Touched) -> bool:
-        """Return whether a change moved one of the notes by writing it anew elsewhere.
+        """Return whether a change moved one of the notes by writing it at another place.
 
         removed: the step that removed the note at its old place, which becomes a present place.
         written: the step that wrote it at its new place, where the note was not before.

@@ -334,6 +334,13 @@ class HistoryVerbs(NoteVerbs):
         if place is not None:
             return place
 
+        # Where nothing is changed, eight digits of an id mean the memory, whatever copies have it.
+        if looseness is Looseness.SIGNS and _ID_BEGIN.fullmatch(ref):
+            with suppress(NotFound, Ambiguous):
+                memory = self.memory_id(ref)
+                if memory.id.startswith(ref):
+                    return self._location_of(memory)
+
         # A note that is there, by its own id or name.
         with suppress(NotFound):
             return self._location_named(ref, Looseness.EXACT, own_location)

@@ -175,7 +175,7 @@ def test_a_name_that_is_two_entries_is_refused(terminal: Any) -> None:
 
 
 @pytest.mark.parametrize("name", ["wörk", "w-o-r-k", "Wo rk"])
-def test_a_project_is_named_exactly_where_its_notes_are_deleted(
+def test_a_project_is_named_exactly_where_its_notes_are_changed(
     terminal: Any, tmp_path: Path, name: str
 ) -> None:
     folder = tmp_path / "vault"
@@ -188,12 +188,14 @@ def test_a_project_is_named_exactly_where_its_notes_are_deleted(
         ("erase", f"{name}/Secret.md", "--yes"),
         ("delete", f"{name}/Secret.md"),
         ("delete", f"{name}: Secret"),
+        ("tag", f"{name}/Secret.md", "--add", "tea"),
+        ("restore", f"{name}/Secret.md"),
     )
     for command in commands:
         ran = terminal(*command)
         assert ran.status != 0
         assert "Did you mean" in ran.err
-    assert file.exists()
+    assert file.read_text() == "text\n"
 
 
 @pytest.mark.parametrize("name", ["Work", "work", "WORK"])

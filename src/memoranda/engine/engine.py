@@ -390,11 +390,11 @@ class Engine:
 
         `source` says in which ways a name may fit.
 
-        looseness: with EXACT, which verbs that delete something pass, the name may differ only in
-            case, or be the one that permalinks begin with.
+        looseness: with EXACT or CASE, which verbs that change a note pass, the name may differ only
+            in case, or be the one that permalinks begin with.
         """
         name = named_one(project, self.sources)
-        if name is None or looseness is not Looseness.EXACT:
+        if name is None or looseness is Looseness.SIGNS:
             return name
         is_as_shown = without_case(project) in (without_case(name), lead(name))
         return name if is_as_shown else None

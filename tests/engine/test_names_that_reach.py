@@ -117,6 +117,20 @@ def test_what_is_restored_by_the_id_of_a_merged_memory_is_that_memory(
     assert memory.file(memory.find(kept_id)).data == text_of_kept
 
 
+def test_a_merged_memory_whose_file_name_lacks_its_id_restores_no_other(
+    memory: MemorySession,
+) -> None:
+    gone_id = f"beef0000-{REST_OF_ID}"
+    kept = memory.write(Draft("The bell rings at six.", category="skills"))
+    put_memory(Path(memory.engine.ledger.layout.root), "x", gone_id)
+    Upkeep(memory).merge(memory.memory_id(kept.id), memory.memory_id(gone_id))
+
+    with pytest.raises(errors.NotFound):
+        memory.restore(gone_id)
+    # By its place it is brought back.
+    assert memory.restore("categories/skills/x.md")[0] == "categories/skills/x.md"
+
+
 def test_a_merged_memory_is_restored_while_the_other_is_archived(memory: MemorySession) -> None:
     kept_id, gone_id, gone_address = merge_two(memory)
     archive_named(memory, [kept_id])

@@ -28,7 +28,7 @@ from memoranda.engine.history.undo import (
 )
 from memoranda.engine.notes import NoteVerbs
 from memoranda.engine.transaction import Transaction, root_of, source_at
-from memoranda.engine.writing import as_file
+from memoranda.engine.writing import as_file, id_list
 from memoranda.errors import (
     Ambiguous,
     CannotUndo,
@@ -367,11 +367,17 @@ class HistoryVerbs(NoteVerbs):
             such a path. If it is the permalink of several notes, the path is meant.
         """
         try:
-            return self._location_of(self.find_any(ref, looseness=looseness))
+            info = self.find_any(ref, looseness=looseness)
         except Ambiguous:
             if own_location is None:
                 raise
             return own_location
+        # What is restored by the id of a merged memory is not the one that it was merged into.
+        merged_ids = id_list(info.header.get("merged"))
+        is_of_merged = any(merged_id.startswith(ref) for merged_id in merged_ids)
+        if looseness is Looseness.CASE and is_of_merged:
+            raise NotFound(ref, suggestions=[info.permalink])
+        return self._location_of(info)
 
     def _location_of(self, info: NoteInfo) -> Location:
         """Return the place of a note, as the ledger names it."""

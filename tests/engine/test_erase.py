@@ -22,7 +22,7 @@ from memoranda.engine.history.trail import MentionKind
 from memoranda.engine.json_entries import JsonEntryFolder
 from memoranda.engine.overview import Overview, Pending
 from memoranda.engine.upkeep import Upkeep
-from memoranda.errors import CannotUndo, InvalidInput, Locked, NotFound
+from memoranda.errors import Ambiguous, CannotUndo, InvalidInput, Locked, NotFound
 from memoranda.jobs import dream
 from memoranda.note.edit import Append, StrReplace
 from memoranda.note.markdown import Record
@@ -916,3 +916,47 @@ def test_a_note_that_only_loses_an_observation_keeps_its_former_folder(
     memory.move("notes/old/Plan.md", "new/Plan.md")
     memory.erase("notes/new/Plan.md", observation="zq4711vault")
     assert (place.home / "notes/old").is_dir()
+
+
+@pytest.mark.parametrize(
+    ("name", "erased"),
+    [
+        ("colours.json:sky", "colours"),
+        ("Colours.json:sky", "Colours"),
+        # No entry `sky` is in that namespace, although others have one.
+        ("default.json:sky", None),
+        ("COLOURS.json:sky", None),
+        # The file of a namespace whose name no file can have.
+        ("at_home.json:sky", "at home"),
+        ("at home.json:sky", "at home"),
+    ],
+)
+def test_an_entry_of_a_json_file_is_erased_only_by_its_own_namespace_or_file(
+    place: Place, memory: MemorySession, name: str, erased: str | None
+) -> None:
+    entries = JsonEntryFolder(place.rows).entries(memory)
+    namespaces = {"colours", "Colours", "at home"}
+    for namespace in namespaces:
+        entries.put(namespace, "sky", f"of {namespace}")
+    if erased is None:
+        with pytest.raises(NotFound):
+            memory.erase(f"{place.rows}/{name}")
+    else:
+        memory.erase(f"{place.rows}/{name}")
+
+    left = {tally.namespace for tally in entries.namespaces() if tally.active}
+    assert left == namespaces - {erased}
+
+
+def test_a_json_file_with_two_entries_of_a_key_names_neither(
+    place: Place, memory: MemorySession
+) -> None:
+    entries = JsonEntryFolder(place.rows).entries(memory)
+    for namespace in ("at home", "at-home", "at:home"):
+        entries.put(namespace, "sky", f"of {namespace}")
+    with pytest.raises(Ambiguous):
+        memory.erase(f"{place.rows}/at_home.json:sky")
+    memory.erase(f"{place.rows}/at home.json:sky")
+
+    left = {tally.namespace for tally in entries.namespaces() if tally.active}
+    assert left == {"at-home", "at:home"}

@@ -226,6 +226,38 @@ def test_an_order_in_the_name_of_a_folder_above_a_confirmed_note_is_not_told(mem
     assert said(memory) == []
 
 
+PLACE = "/memories/user/use-spaces.md"
+
+
+def test_a_note_that_the_owner_overwrote_has_the_name_that_the_owner_used(memory):
+    call(memory, "memory", command="create", path=PLACE, file_text="likes spaces")
+    assert [entry.is_confirmed for entry in profile(memory)] == [False]
+
+    call(memory, "memory", agent=None, command="create", path=PLACE, file_text="likes tabs")
+    assert [entry.is_confirmed for entry in profile(memory)] == [True]
+    assert name_marks(memory) == []
+
+
+def test_a_note_that_was_overwritten_and_then_moved_names_the_agent_that_moved_it(memory):
+    call(memory, "memory", command="create", path=PLACE, file_text="likes spaces")
+    call(memory, "memory", agent=None, command="create", path=PLACE, file_text="likes tabs")
+    new_place = "/memories/user/no-tabs.md"
+    call(memory, "memory", command="rename", old_path=PLACE, new_path=new_place)
+
+    assert name_marks(memory) == ["moved here by claude, name unconfirmed"]
+
+
+def test_a_note_that_an_agent_moved_and_brought_back_names_the_agent(memory):
+    claude = memory.as_caller("claude", "mcp")
+    note = memory.write(Draft("likes tabs", category="preferences"))
+    claude.move(note.id, "preferences/use-spaces.md")
+    claude.delete(note.id)
+    claude.restore("categories/preferences/use-spaces.md")
+
+    assert [entry.is_confirmed for entry in profile(memory)] == [True]
+    assert name_marks(memory) == ["moved here by claude, name unconfirmed"]
+
+
 def make_preference(caller):
     """Write a memory to `preferences/a/b.md`."""
     note = caller.write(Draft("likes tabs", category="preferences"))

@@ -229,3 +229,17 @@ def test_the_history_of_a_note_is_not_that_of_one_merged_into_it_or_replaced_by_
         "merge",
         "write",
     ]
+
+
+def test_a_note_that_moved_with_its_links_is_followed_both_ways(memory):
+    """Its links changed, so it was written at its new place, and so was the note that links to
+    it.
+    """
+    for title, text in (("Other", "See [plan](Plan.md).\n"), ("Plan", "Of [other](Other.md).\n")):
+        memory.write(Draft(text, project="notes", title=title))
+    memory.edit("notes/Plan.md", Append("More.\n"))
+    memory.move("notes/Plan.md", "top/Planned.md")
+
+    assert where_now(memory, "notes", "Plan.md", only_same=True).path == "top/Planned.md"
+    changes = history_through_moves(memory, "notes", "top/Planned.md")
+    assert [placed.change.verb for placed in changes] == ["move", "edit", "write"]

@@ -15,6 +15,7 @@ from memoranda.errors import StorageError
 from memoranda.index.rows import indexed
 from memoranda.ledger.copying import latest_changes
 from memoranda.note.model import BUILT_IN_PROJECTS
+from memoranda.note.project_access import EVERYTHING
 from memoranda.sources.layout import Layout
 from memoranda.text.unicode import one_line
 
@@ -46,7 +47,11 @@ def offers(settings: Settings, kind: str, prefix: str = "", agent: str | None = 
     """
     layout = Layout(settings.home)
     if kind == "project":
-        return [*BUILT_IN_PROJECTS, *settings.projects]
+        access = settings.access
+        own_projects = [
+            name for name in settings.projects if access.get(name, EVERYTHING).admits(agent)
+        ]
+        return [*BUILT_IN_PROJECTS, *own_projects]
     if kind == "change":
         # The list has changes of notes that an agent may not see.
         return _changes(layout, prefix) if agent is None else []

@@ -43,6 +43,7 @@ from memoranda.index.index import Index
 from memoranda.index.rows import NoteInfo, NotIndexable, at_note
 from memoranda.ledger.ledger import Ledger
 from memoranda.ledger.planned_change import PlannedChange, accepted, end
+from memoranda.note.links import lead
 from memoranda.note.model import (
     ARCHIVE_PROJECT,
     BUILT_IN_PROJECTS,
@@ -51,7 +52,7 @@ from memoranda.note.model import (
     Note,
     Provenance,
 )
-from memoranda.note.names import named_one
+from memoranda.note.names import Looseness, named_one, without_case
 from memoranda.note.project_access import EVERYTHING, ProjectAccess
 from memoranda.sources.base import File, Stamp
 from memoranda.sources.files import closed_on_error, lock_folders, reason, storing
@@ -357,21 +358,23 @@ class Engine:
         access = self.settings.access
         return {name: access[name].scope for name in access if access[name].agents}
 
-    def source(self, project: str) -> Source:
+    def source(self, project: str, *, looseness: Looseness = Looseness.SIGNS) -> Source:
         """Return the source of the project with this name.
 
         The exact name is tried first, then the name in another case, then the name without signs
         and blanks: `example-project` finds the project `Example Project`. If several projects fit
         in one of the last two ways, none is found.
 
+        looseness: how much the name may differ, as `project_name` reads it.
+
         Raises ProjectNotFound. Raises ProjectOutOfReach for a built-in project that this process
         was not given.
         """
-        name = self.project_name(project)
+        name = self.project_name(project, looseness=looseness)
         if name is None:
             # Another process may have added the project since the configuration was read.
             self.reload_config()
-            name = self.project_name(project)
+            name = self.project_name(project, looseness=looseness)
         if name is not None:
             return self.sources[name]
         error = ProjectOutOfReach if project in BUILT_IN_PROJECTS else ProjectNotFound
@@ -381,13 +384,20 @@ class Engine:
         """Return the rights of agents in a project. Without a setting, agents may do everything."""
         return self.settings.access.get(project, EVERYTHING)
 
-    def project_name(self, project: str) -> str | None:
+    def project_name(self, project: str, *, looseness: Looseness = Looseness.SIGNS) -> str | None:
         """Return the exact name of the project that `project` means. None if no project fits, or
         several do.
 
         `source` says in which ways a name may fit.
+
+        looseness: with EXACT or CASE, which verbs that change a note pass, the name may differ only
+            in case, or be the one that permalinks begin with.
         """
-        return named_one(project, self.sources)
+        name = named_one(project, self.sources)
+        if name is None or looseness is Looseness.SIGNS:
+            return name
+        is_as_shown = without_case(project) in (without_case(name), lead(name))
+        return name if is_as_shown else None
 
     def folder(self, project: str) -> FolderSource:
         """Return the source of a project that is a folder which may be written.

@@ -495,7 +495,7 @@ class NoteVerbs(PlaceVerbs, LinkVerbs):
                 f"A note of project {draft.project} has no category; memories have one.",
                 "Leave the project out, or the category.",
             )
-        source = self.engine.source(draft.project)
+        source = self.source_named(draft.project)
         if source.name == ARCHIVE_PROJECT:
             raise InvalidInput(
                 "Notes cannot be written into the archive; archive a memory instead."
@@ -695,13 +695,15 @@ class NoteVerbs(PlaceVerbs, LinkVerbs):
 
         Raises ProjectNotFound, and InvalidInput for an address in another project than `project`.
         """
-        usual_project = self.engine.source(project).name if project else self.default_project
+        usual_project = self.source_named(project).name if project else self.default_project
         path = links.parse_address(identifier)
         first_part, slash, remaining_path = path.partition("/")
         if not slash:
             return usual_project, path
 
-        projects_by_name = {name.lower(): name for name in self.engine.sources}
+        projects_by_name = {
+            name.lower(): name for name in self.engine.sources if self.may_use(name)
+        }
         first_project = projects_by_name.get(first_part.lower())
         may_be_in_first_project = project is None or first_project == usual_project
         if first_project is not None and may_be_in_first_project:
@@ -710,7 +712,7 @@ class NoteVerbs(PlaceVerbs, LinkVerbs):
         is_address = identifier.startswith(links.SCHEME)
         if not is_address or self._kind(usual_project, first_part) == "folder":
             return usual_project, path
-        source = self.engine.source(first_part)
+        source = self.source_named(first_part)
         if project is not None:
             raise InvalidInput(
                 f"{identifier} names project {source.name}, the call {usual_project}."

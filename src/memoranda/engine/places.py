@@ -168,7 +168,7 @@ class PlaceVerbs(ReadVerbs, WritingSession):
         """
         self.engine.fresh(whole=True)
         with self.change("move") as change:
-            source = self.engine.source(project)
+            source = self.source_named(project)
             origin = path_guard.clean(folder.strip("/"), source.name)
             origin = self.engine.spelled(source.name, origin)
             target = self._folder_target(source.name, origin, destination)
@@ -324,6 +324,8 @@ class PlaceVerbs(ReadVerbs, WritingSession):
             is_own_or_built_in = name == project or name in BUILT_IN_PROJECTS
             if is_own_or_built_in or name.lower() != first_folder.lower():
                 continue
+            if not self.may_use(name):
+                continue
             has_such_folder = self.engine.source(project).place(first_folder).kind == "folder"
             if not has_such_folder:
                 raise InvalidInput(
@@ -360,7 +362,7 @@ class PlaceVerbs(ReadVerbs, WritingSession):
         """
         self.engine.fresh(whole=True)
         with self.change("delete") as change:
-            source = self.engine.source(project)
+            source = self.source_named(project)
             origin = path_guard.clean(folder.strip("/"), source.name)
             origin = self.engine.spelled(source.name, origin)
             if not origin or self._kind(source.name, origin) != "folder":

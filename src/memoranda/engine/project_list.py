@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from memoranda.engine.session import HomeSession
 from memoranda.errors import ProjectNotFound
 from memoranda.note.model import ARCHIVE_PROJECT, TRACE_PROJECT
+from memoranda.note.names import Looseness
 from memoranda.value_object import FrozenValueObject
 
 if TYPE_CHECKING:
@@ -47,7 +48,7 @@ class ProjectList(HomeSession):
             is_missing_trace_folder = name == TRACE_PROJECT and not Path(source.root).is_dir()
             if name == ARCHIVE_PROJECT or is_missing_trace_folder:
                 continue
-            if self.engine.access_to(name).admits(self.agent):
+            if self.may_use(name):
                 projects.append(self._project(source))
         return projects
 
@@ -58,10 +59,40 @@ class ProjectList(HomeSession):
 
         Raises ProjectNotFound, even if the project exists and the caller may not use it.
         """
-        source = self.engine.source(name)
-        if not self.engine.access_to(source.name).admits(self.agent):
-            raise ProjectNotFound(name, [project.name for project in self.projects])
-        return self._project(source)
+        return self._project(self.source_named(name))
+
+    def source_named(self, name: str) -> Source:
+        """Return the source of the project that a caller names.
+
+        A project that the caller may not use does not exist for the caller. No error names it.
+
+        name: the name. Case, signs and blanks may differ, if only one project fits.
+
+        Raises ProjectNotFound.
+        """
+        try:
+            source = self.engine.source(name)
+        except ProjectNotFound as error:
+            usable_names = [other for other in error.names if self.may_use(other)]
+            raise type(error)(name, usable_names) from None
+        if not self.may_use(source.name):
+            raise ProjectNotFound(name, sorted(project.name for project in self.projects))
+        return source
+
+    def project_called(self, name: str, *, looseness: Looseness) -> str | None:
+        """Return the exact name of the project that a caller means. None if there is none that the
+        caller may use.
+
+        looseness: how much the name may differ, as `Engine.project_name` reads it.
+        """
+        exact_name = self.engine.project_name(name, looseness=looseness)
+        if exact_name is None or not self.may_use(exact_name):
+            return None
+        return exact_name
+
+    def may_use(self, project: str) -> bool:
+        """Whether the caller may use the project with this exact name."""
+        return self.engine.access_to(project).admits(self.agent)
 
     def check_project_names(self, names: Iterable[str]) -> None:
         """Raise ProjectNotFound for a name that no project of the home has.
@@ -74,9 +105,8 @@ class ProjectList(HomeSession):
         names_in_lower_case = {name.lower() for name in project_names}
         for name in names:
             if name.lower() not in names_in_lower_case:
-                raise ProjectNotFound(
-                    name, sorted(project_names - {ARCHIVE_PROJECT, TRACE_PROJECT})
-                )
+                named_projects = project_names - {ARCHIVE_PROJECT, TRACE_PROJECT}
+                raise ProjectNotFound(name, sorted(filter(self.may_use, named_projects)))
 
     def _project(self, source: Source) -> Project:
         """Return a source as the project that callers get."""

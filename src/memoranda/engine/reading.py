@@ -33,8 +33,8 @@ from memoranda.index.rows import FilledNotes, NoteInfo, NotesListed
 from memoranda.index.told_notes import Mark, ToldNote, evidence_text, told_notes
 from memoranda.ledger.review_rows import ANSWER
 from memoranda.note import links
-from memoranda.note.model import CATEGORY_PROJECT, MEMORY_PROJECTS, Note
-from memoranda.note.names import Looseness, link_target
+from memoranda.note.model import CATEGORY_PROJECT, KV_PROJECT, MEMORY_PROJECTS, Note
+from memoranda.note.names import Looseness, is_named_by_id, link_target
 from memoranda.query import Query, memory_query, parse
 from memoranda.sources import path_guard
 from memoranda.sources.folder import FolderSource
@@ -274,14 +274,16 @@ class ReadVerbs(ProjectList):
         looseness: how much the name may differ from the note's own: EXACT, CASE or SIGNS.
         """
         if project is not None:
-            project = self.engine.source(project).name
+            project = self.source_named(project).name
         self.engine.fresh()
         try:
             return self._resolve(identifier, project, looseness)
         except NotFound:
             # No note is called so. It may be the project and the name, as a list prints them.
             prefix, colon, name = identifier.partition(": ")
-            listed_project = self.engine.project_name(prefix.strip()) if colon else None
+            listed_project: str | None = None
+            if colon:
+                listed_project = self.project_called(prefix.strip(), looseness=looseness)
             is_elsewhere = project is not None and project != listed_project
             if listed_project is None or is_elsewhere:
                 raise
@@ -349,7 +351,7 @@ class ReadVerbs(ProjectList):
         else:
             project, path = ref.project, ref.path
         self.engine.fresh()
-        source_name = self.engine.source(project).name
+        source_name = self.source_named(project).name
         self.engine.freshness.look_at(source_name, path)
         info = self.index.notes.get(source_name, path)
         if info is None:
@@ -403,15 +405,15 @@ class ReadVerbs(ProjectList):
         place.
 
         A whole id counts more than a name: if `ref` is both, it means the id. Raises Ambiguous if
-        the beginning of an id is also the exact name of another note. Raises the errors of `find`,
-        too.
+        the beginning of an id is also the exact name of another note, and if a note that is to be
+        changed has the same id as the memory. Raises the errors of `find`, too.
 
         looseness: how much the name may differ from the note's own: EXACT, CASE or SIGNS.
         """
-        memory: NoteInfo | None = None
-        with suppress(NotFound):
-            memory = self.memory_id(ref)
+        memory = self._memory_by_id(ref, looseness)
         if memory is not None and memory.id == ref.strip().lower():
+            if looseness is not Looseness.SIGNS:
+                self._check_has_own_id(memory)
             return memory
         named_note: NoteInfo | None = None
         with suppress(NotFound, InvalidInput, OutsideError):
@@ -425,6 +427,36 @@ class ReadVerbs(ProjectList):
         # Neither an id nor an exact name. So a name may also differ from the note's own.
         return self._at_path_or_named(ref, looseness)
 
+    def _check_has_own_id(self, memory: NoteInfo) -> None:
+        """Raise Ambiguous if a note of another project has the id of a memory.
+
+        A note in the archive keeps the id that its place gave it, and the next note at that place
+        gets the same one.
+        """
+        # The whole home is not compared with the disk for that.
+        other = self.index.notes.find(
+            memory.id,
+            default_project=self.default_project,
+            viewer=self.agent,
+            looseness=Looseness.EXACT,
+        )
+        if other.row != memory.row:
+            raise Ambiguous(memory.id, [f"{note.project}/{note.path}" for note in (memory, other)])
+
+    def _memory_by_id(self, ref: str, looseness: Looseness) -> NoteInfo | None:
+        """Return the memory whose id is or begins with `ref`. None if `ref` names no memory so.
+
+        looseness: how much a name may differ, as `is_named_by_id` reads it.
+
+        Raises Ambiguous if several ids begin with `ref`.
+        """
+        memory: NoteInfo | None = None
+        with suppress(NotFound):
+            memory = self.memory_id(ref)
+        if memory is None or not is_named_by_id(ref.strip().lower(), memory.id, looseness):
+            return None
+        return memory
+
     def _at_path_or_named(self, ref: str, looseness: Looseness) -> NoteInfo:
         """Return the note at `project/path`, or else the note that `ref` names.
 
@@ -433,11 +465,43 @@ class ReadVerbs(ProjectList):
         Raises the errors of `find`.
         """
         first, slash, path = ref.partition("/")
-        project = self.engine.project_name(first) if slash else None
+        project: str | None = None
+        if slash:
+            project = self.project_called(first, looseness=looseness)
         if project is not None:
             with suppress(NotFound, InvalidInput, OutsideError):
                 return self.find((project, path))
+        if project == KV_PROJECT:
+            entry_note = self._entry_named(ref, path)
+            if entry_note is not None:
+                return entry_note
         return self.find(ref, looseness=looseness)
+
+    def _entry_named(self, ref: str, name: str) -> NoteInfo | None:
+        """Return the note of the key-value entry `NAMESPACE/KEY`. None if no entry is called so.
+
+        Both parts may have a `/`, so several entries may have the name: then Ambiguous is raised.
+
+        ref: the whole reference, for the error.
+        name: its part after the project.
+        """
+        # Commands that name no entry do without the module.
+        from memoranda.note.entry import namespace_of
+
+        parts = name.split("/")
+        notes = []
+        for count in range(1, len(parts)):
+            namespace = "/".join(parts[:count])
+            key = "/".join(parts[count:])
+            for path in self.index.entries.paths_with(key):
+                note = self.index.notes.get(KV_PROJECT, path)
+                if note is None or not self.sees(note.scope):
+                    continue
+                if namespace_of(note.header, path) == namespace:
+                    notes.append(note)
+        if len(notes) > 1:
+            raise Ambiguous(ref, [f"{note.project}/{note.path}" for note in notes])
+        return notes[0] if notes else None
 
     @verb
     def find_memory(self, ref: str) -> NoteInfo:
@@ -629,7 +693,8 @@ class ReadVerbs(ProjectList):
         None if the owner gave it, or approved it.
         """
         history = self.engine.ledger.history
-        agent = history.agent_that_named(info.project, info.path)
+        is_rewritten = info.provenance.trust == "owner"
+        agent = history.agent_that_named(info.project, info.path, is_rewritten=is_rewritten)
         # Few notes were placed by an agent, so only of these it is asked when they were approved.
         if agent is None:
             return None
@@ -1108,7 +1173,7 @@ class ReadVerbs(ProjectList):
         if query.address is not None:
             query = query.replace(address=links.parse_address(query.address))
         if query.projects is not None:
-            names = tuple(self.engine.source(name).name for name in query.projects)
+            names = tuple(self.source_named(name).name for name in query.projects)
             query = query.replace(projects=names)
         return query
 
@@ -1132,7 +1197,7 @@ class ReadVerbs(ProjectList):
         offset: how many entries to skip.
         """
         self.engine.fresh()
-        source = self.engine.source(project)
+        source = self.source_named(project)
         links.check_length(glob or "", "A pattern of names")
         folder = self._folder(source.name, folder)
         rows, total = self.index.notes.directory(
@@ -1151,7 +1216,7 @@ class ReadVerbs(ProjectList):
         """Whether a project has a folder that the caller may see. Raises OutsideError."""
         self.engine.fresh()
         try:
-            self._folder(self.engine.source(project).name, folder)
+            self._folder(self.source_named(project).name, folder)
         except NotFound:
             return False
         return True

@@ -28,7 +28,15 @@ from memoranda.index.filters import may_see, quoted
 from memoranda.index.rows import NoteInfo, in_order, infos, original_of
 from memoranda.note.links import fold, lead, parse_address, slug
 from memoranda.note.model import ARCHIVE_PROJECT, CATEGORY_PROJECT, MEMORY_PROJECTS
-from memoranda.note.names import FORMS, Form, Looseness, as_written, stem, without_case
+from memoranda.note.names import (
+    FORMS,
+    Form,
+    Looseness,
+    as_written,
+    is_named_by_id,
+    stem,
+    without_case,
+)
 from memoranda.note.notion import file_address
 from memoranda.text.han import other_forms
 from memoranda.text.pattern import lazy_pattern
@@ -790,15 +798,16 @@ def find(
     the errors of `parse_address`.
     """
     target = sqlite_text(parse_address(identifier))
-    search = _Search(Resolver(db, viewer), target, project, default_project)
-    matches = search.by_id() or search.by_name(looseness)
+    search = _Search(Resolver(db, viewer), target, project, default_project, looseness)
+    matches = search.by_id() or search.by_name()
     if len(matches) == 1:
         return in_order(db, [matches[0].row])[0]
     if matches:
         raise Ambiguous(identifier, search.addresses(matches))
 
     # Suggest notes that a looser comparison finds, then notes with a similar name.
-    loose_matches = search.addresses(search.by_name(Looseness.SIGNS))
+    search.looseness = Looseness.SIGNS
+    loose_matches = search.addresses(search.by_id() or search.by_name())
     similar = _suggestions(db, target, viewer, project)
     suggestions = list(dict.fromkeys([*loose_matches, *similar]))
     raise NotFound(identifier, project or default_project, suggestions[:_MAX_SUGGESTIONS])
@@ -810,14 +819,23 @@ class _Search:
     target: the identifier without `memory://`.
     project: the only project to look in. None means all.
     default_project: the name of the project whose notes come first.
+    looseness: how much the name may differ from the note's name.
     candidates: the notes that `target` could mean.
     """
 
-    def __init__(self, resolver: Resolver, target: str, project: str | None, default_project: str):
+    def __init__(
+        self,
+        resolver: Resolver,
+        target: str,
+        project: str | None,
+        default_project: str,
+        looseness: Looseness = Looseness.SIGNS,
+    ):
         self.resolver = resolver
         self.target = target
         self.project = project
         self.default_project = default_project
+        self.looseness = looseness
         self.candidates = resolver.candidates(target)
         # A reply shows an invisible character as `\u200b`, and its reader may send that back.
         unescaped_target = unescaped(target)
@@ -848,7 +866,7 @@ class _Search:
         project: look only in this project. None means all projects.
         """
         if _UUID_BEGIN.fullmatch(text):
-            return _by_prefix(self.resolver.db, text.lower(), self.resolver.viewer, project)
+            return self._with_beginning(text.lower(), project)
         # A short text is more likely a name.
         if len(text) < _MIN_ID_CHARACTERS:
             return []
@@ -857,12 +875,12 @@ class _Search:
             notes = _inside(notes, project)
         return [note for note in notes if note.id == text]
 
-    def by_name(self, looseness: Looseness) -> list[Candidate]:
+    def by_name(self) -> list[Candidate]:
         """Return the notes with this name, in the strictest form that matches any.
 
-        looseness: the loosest form to try.
         If no name matches, the address that a note had earlier counts, then the beginning of an id.
         """
+        looseness = self.looseness
         for form in FORMS:
             if form.looseness > looseness:
                 break
@@ -935,8 +953,6 @@ class _Search:
 
         The projects are tried in the order: default project, the one the target begins with, all.
         """
-        db = self.resolver.db
-        viewer = self.resolver.viewer
         first_segment, slash, _ = self.target.partition("/")
         projects: list[str | None] = [self.project]
         if self.project is None:
@@ -946,10 +962,18 @@ class _Search:
             # None is all of them together.
             projects.append(None)
         for project in projects:
-            matches = _by_prefix(db, self.target, viewer, project)
+            matches = self._with_beginning(self.target, project)
             if matches:
                 return matches
         return []
+
+    def _with_beginning(self, text: str, project: str | None) -> list[Candidate]:
+        """Return the notes that the beginning of an id, or a whole id, names closely enough.
+
+        project: look only in this project. None means all projects.
+        """
+        matches = _by_prefix(self.resolver.db, text, self.resolver.viewer, project)
+        return [note for note in matches if is_named_by_id(text, note.id, self.looseness)]
 
     def addresses(self, notes: list[Candidate]) -> list[str]:
         """Return an address for each note, for an error. The first addresses name only their note.
@@ -969,8 +993,10 @@ class _Search:
         for name in names:
             if not name.isprintable():
                 continue
-            search = _Search(self.resolver, name, self.project, self.default_project)
-            matches = search.by_id() or search.by_name(Looseness.EXACT)
+            search = _Search(
+                self.resolver, name, self.project, self.default_project, Looseness.EXACT
+            )
+            matches = search.by_id() or search.by_name()
             if [match.row for match in matches] == [note.row]:
                 return name
         return f"{note.project}/{note.path}"

@@ -204,6 +204,31 @@ class Change(ValueObject):
             if file.do in (StepKind.PUT, StepKind.REMOVE, StepKind.MOVE):
                 yield file
 
+    def moves_by_rewriting(self) -> dict[int, int]:
+        """Return which files this change removed and wrote at another place, as positions in `files`.
+
+        A move that also changes the text, such as its links, is recorded so: the file is put at its
+        new place, just before it is removed at the old one. A memory whose category changes keeps
+        its file name.
+
+        The keys are the steps that removed a file, the values those that wrote it.
+        """
+        made = [position for position, file in enumerate(self.files) if file.makes_file]
+        removed = [
+            position for position, file in enumerate(self.files) if file.do == StepKind.REMOVE
+        ]
+        # An undo also makes and removes files that have nothing to do with each other.
+        is_in_order = self.verb != "undo" or len(made) == len(removed) == 1
+        moves: dict[int, int] = {}
+        for position in removed:
+            name = os.path.basename(self.files[position].path)
+            alike = [other for other in made if os.path.basename(self.files[other].path) == name]
+            if is_in_order and position - 1 in made:
+                moves[position] = position - 1
+            elif alike:
+                moves[position] = alike[0]
+        return moves
+
     def count_of_others(self) -> int:
         """Return how many notes this change wrote, removed or moved, without counting the first.
 

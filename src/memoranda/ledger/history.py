@@ -368,10 +368,14 @@ class History:
         values = {"project": project, "path": path, "before": before}
         return self.database.row(sql, values) is not None
 
-    def agent_that_named(self, project: str, path: str, after: int = 0) -> str | None:
+    def agent_that_named(
+        self, project: str, path: str, after: int = 0, *, is_rewritten: bool = False
+    ) -> str | None:
         """Return the agent that gave a file its name, or a folder above it.
 
         after: only changes above this number.
+        is_rewritten: whether the owner wrote the whole text of the file. Then the owner has used
+            the name under which an agent had made the file, so making it does not count.
 
         None if the owner did it, or if no change did.
         """
@@ -387,7 +391,8 @@ class History:
 
             below = len(place) - len(row["place"])
             if below < unnamed:
-                if row["agent"] is not None:
+                is_used_by_owner = is_rewritten and row["is_new"]
+                if row["agent"] is not None and not is_used_by_owner:
                     return row["agent"]
                 unnamed = below
             place = row["path"] + place[len(row["place"]) :]
@@ -398,7 +403,8 @@ class History:
         """Return the last change that made the file at a place, or moved it there.
 
         The file may have come with a folder that was moved. The row has the `change`, its `agent`,
-        the `place` of what was made or moved, and the `path` where that was before.
+        the `place` of what was made or moved, and the `path` where that was before. `is_new` is
+        whether the change made a new file. It is false for a file that was moved or brought back.
 
         after, before: only changes between these numbers.
 
@@ -406,11 +412,16 @@ class History:
         """
         folders = [path[:position] for position, sign in enumerate(path) if sign == "/"]
         marks = ", ".join("?" for _ in (path, *folders))
+        # A move that changes links in the text writes a new file, and removes the old one.
+        is_new = (
+            "do = 'put' and verb not in ('undo', 'restore') and not exists "
+            "(select 1 from step r where r.change = s.change and r.do = 'remove')"
+        )
         sql = (
-            "select s.change, s.path, s.place, c.agent from ("
-            "select change, path, path as place from step "
+            f"select s.change, s.path, s.place, c.agent, {is_new} as is_new from ("
+            "select change, do, path, path as place from step "
             "where path = ? and project = ? and do = 'put' and old is null "
-            "union all select change, path, dest as place from step "
+            "union all select change, do, path, dest as place from step "
             f"where dest in ({marks}) and dest <> '' and project = ? and do = 'move'"
             ") s join change c on c.number = s.change "
             "where s.change > ? and s.change < ? order by s.change desc limit 1"

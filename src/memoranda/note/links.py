@@ -459,6 +459,10 @@ def check_project_name(name: str) -> None:
     has_letter_or_digit = any(character.isalnum() for character in name)
     if not PROJECT_NAME.fullmatch(name) or not has_letter_or_digit:
         raise InvalidInput(f"invalid project name: {name}")
+    # Such names are those of the ledger and the index for places that are not projects. Their
+    # changes are hidden, and pass no gate.
+    if name.startswith("."):
+        raise InvalidInput(f"invalid project name: {name}. Take one that begins with no dot.")
 
 
 def check_length(text: str, noun: str) -> None:

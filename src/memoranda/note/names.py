@@ -113,6 +113,24 @@ def named_one(name: str, names: Iterable[str]) -> str | None:
     return None
 
 
+def is_named_by_id(text: str, note_id: str, looseness: Looseness) -> bool:
+    """Whether a text by which a note was found is close enough to the note's id.
+
+    Anybody may give a note an id such as `20240101-meeting`, and its beginning may be the name of a
+    note that is gone. So a change may only shorten UUIDs. The id of a merged memory finds the note
+    into which it was merged. That note is another one, so it is not deleted by that id.
+
+    text: the beginning of the note's id, or of the id of a memory that was merged into it.
+    note_id: the note's id.
+    looseness: how much a name may differ from the note's own: EXACT, CASE or SIGNS.
+    """
+    if looseness is Looseness.SIGNS or text == note_id:
+        return True
+    if note_id.startswith(text):
+        return UUID.fullmatch(note_id) is not None
+    return looseness is Looseness.CASE
+
+
 def stem(path: str) -> str:
     """Return a path without its extension: `a/tea` for `a/tea.md`. `v1.2` has no extension."""
     return _EXTENSION.sub("", path)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import posixpath
 from bisect import bisect_right
 
 from memoranda.engine.engine import Engine
@@ -49,10 +48,10 @@ class _Following:
         change = self._history.change(number)
         if change is None:
             return False
-        name = posixpath.basename(step.path)
-        for file in change.files:
-            is_partner = file.do == StepKind.REMOVE and posixpath.basename(file.path) == name
-            if is_partner and self._history.was_made(file.project, file.path, number):
+        for removed_position, written_position in change.moves_by_rewriting().items():
+            removed = change.files[removed_position]
+            is_partner = change.files[written_position].place == step.place
+            if is_partner and self._history.was_made(removed.project, removed.path, number):
                 return True
         return False
 
@@ -108,7 +107,7 @@ class _Following:
 
         None means that the change made another file at its place.
         """
-        # The step that made the file again, after a step of the same change had removed it.
+        # The step that wrote the file elsewhere. The change may record it before the removal.
         arrival: Touched | None = None
         for step in change.files:
             # A step in another project cannot affect the file.
@@ -131,16 +130,16 @@ class _Following:
         return place
 
     def _made_again(self, change: Change, removed: Touched) -> Touched | None:
-        """Return the step that made a removed file again, elsewhere and under the same name.
+        """Return the step that wrote a removed file at another place.
 
         change: the change that removed the file.
         removed: its step that removed the file.
 
         None means that the change has no such step.
         """
-        name = posixpath.basename(removed.path)
-        for file in change.files:
-            has_same_name = posixpath.basename(file.path) == name
-            if has_same_name and file.project in self._sources and file.makes_file:
-                return file
+        for removed_position, written_position in change.moves_by_rewriting().items():
+            written = change.files[written_position]
+            is_partner = change.files[removed_position] is removed
+            if is_partner and written.project in self._sources:
+                return written
         return None

@@ -37,7 +37,14 @@ from memoranda.engine.reading import Ref
 from memoranda.engine.telling.served import log_of
 from memoranda.engine.transaction import Transaction, root_of, source_at
 from memoranda.engine.writing import editable, follow_content, id_list
-from memoranda.errors import InvalidInput, Locked, MemorandaError, NotFound, StorageError
+from memoranda.errors import (
+    Ambiguous,
+    InvalidInput,
+    Locked,
+    MemorandaError,
+    NotFound,
+    StorageError,
+)
 from memoranda.index.rows import NoteInfo
 from memoranda.ledger.change import ERASE, Change, Location, is_of_machine
 from memoranda.ledger.history import ABOVE_ALL_NUMBERS, History
@@ -49,6 +56,7 @@ from memoranda.query import Query, memory_query
 from memoranda.sources.base import File, sha256
 from memoranda.sources.files import put_derived, storing
 from memoranda.sources.graph_file import GraphFileSource
+from memoranda.sources.json_rows import stem_of
 from memoranda.sources.step import StepKind
 
 # An entry of a folder of JSON files: `~/data/colours.json:sky` is FOLDER/NAMESPACE.json:KEY.
@@ -446,32 +454,16 @@ class Erasure:
     def _note_named(self, ref: str) -> NoteInfo | None:
         """Return the note that a reference names exactly. None if there is no such note.
 
-        If the reference fits a path and a title, the path counts. Raises Ambiguous.
+        The id of a merged memory names the note into which it was merged: its words are there, so
+        they would stay if only its past were erased. Raises Ambiguous.
         """
-        project, _, path = ref.partition("/")
-        project_name = self.engine.project_name(project)
-        if project_name:
-            info = self._note_at(project_name, path)
-            if info is not None:
-                return info
-        try:
+        with suppress(NotFound):
             return self.memory.find_any(ref, looseness=Looseness.EXACT)
-        except NotFound:
-            return None
-
-    def _note_at(self, project: str, path: str) -> NoteInfo | None:
-        """Return the note at a path. None if there is no such note.
-
-        In the project of key-value entries, `path` may also be `NAMESPACE/KEY`.
-        """
-        places = [path]
-        namespace, _, key = path.partition("/")
-        if project == entry.PROJECT and key:
-            places += entry.places(namespace, key)
-        for place in places:
-            info = self.engine.index.notes.get(project, place)
-            if info is not None:
-                return info
+        with suppress(NotFound):
+            successor = self.memory.memory_id(ref)
+            merged_ids = id_list(successor.header.get("merged"))
+            if any(merged_id.startswith(ref.lower()) for merged_id in merged_ids):
+                return successor
         return None
 
     def _add_row(self, plan: Plan, ref: str, folder: str, stem: str, key: str) -> None:
@@ -479,28 +471,30 @@ class Erasure:
 
         ref: the whole reference, such as `~/data/colours.json:sky`, for the error.
         folder: the folder of the JSON file.
-        stem: the name of the file without `.json`. Usually it is the namespace.
+        stem: the namespace, or the name of its file without `.json`.
         key: the key of the entry.
 
-        Raises NotFound.
+        Raises NotFound, Ambiguous.
         """
         from memoranda.engine.json_entries import JsonEntryFolder
 
         root = str(absolute(folder))
         entry_store = JsonEntryFolder(root).entries(self.memory)
         entries, _ = entry_store.search(key, namespace=None, limit=_ALL_ENTRIES, offset=0)
-        entries_of_key = [
-            item
-            for item in entries
-            if item.key == key and stem in (item.namespace, entry.DEFAULT_NAMESPACE)
+        entries_in_file = [
+            item for item in entries if item.key == key and stem_of(item.namespace) == stem_of(stem)
         ]
-        # An entry of the named namespace goes before one of the default namespace.
-        entries_of_key.sort(key=lambda item: item.namespace != stem)
+        # Namespaces such as `my work` and `my_work` share a file. The exact name counts first.
+        exact_entries = [item for item in entries_in_file if item.namespace == stem]
+        named_entries = exact_entries or entries_in_file
+        if len(named_entries) > 1:
+            names = [f"{folder}/{item.namespace}.json:{key}" for item in named_entries]
+            raise Ambiguous(ref, names)
         history = self.engine.ledger.history
-        if entries_of_key:
-            first_entry = entries_of_key[0]
-            plan.rows.append(PlannedEntry(root, first_entry.namespace, key))
-            self._texts.append(f"{key}\n{first_entry.value}".encode())
+        if named_entries:
+            (named_entry,) = named_entries
+            plan.rows.append(PlannedEntry(root, named_entry.namespace, key))
+            self._texts.append(f"{key}\n{named_entry.value}".encode())
         elif history.numbers_at(entry.PROJECT, f"{stem}.json:{key}", ABOVE_ALL_NUMBERS):
             plan.rows.append(PlannedEntry(root, stem, key))
         else:
@@ -555,7 +549,7 @@ class Erasure:
         if source is not None:
             selected += self.memory.list(Query(source=source), limit=0)[0]
         if project is not None:
-            name = self.engine.source(project).name
+            name = self.engine.source(project, looseness=Looseness.EXACT).name
             selected += self.memory.list(Query(projects=(name,)), limit=0)[0]
             # The ledger may know files of the project that are gone.
             for path, root in self.engine.ledger.history.places_of(name):

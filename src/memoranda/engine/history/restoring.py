@@ -135,8 +135,11 @@ class Restoring:
         """Return the memory that the caller names, if it is archived. None if it is not."""
         info: NoteInfo | None = None
         with suppress(NotFound, Ambiguous):
-            info = self._session.memory_id(self._ref)
+            info = self._session.find_any(self._ref, looseness=Looseness.EXACT)
         if info is None or info.project != ARCHIVE_PROJECT:
+            return None
+        # By its path or its title, an older text of it is meant.
+        if not info.id.startswith(self._ref.strip().lower()):
             return None
         return info
 

@@ -199,12 +199,32 @@ class Trail:
         if (change.verb, change.project, change.path) == OUR_REMOVAL:
             return set(range(len(change.files)))
         step_indexes: set[int] = set()
+        moves = change.moves_by_rewriting()
         # The steps are visited backwards: before a step that moved a note, earlier steps of the
         # change had the note at its old place.
         for step_index in reversed(range(len(change.files))):
-            if self._follow_step(change.files[step_index]):
+            if step_index in moves:
+                written_index = moves[step_index]
+                if self._follow_rewriting(change.files[step_index], change.files[written_index]):
+                    step_indexes |= {step_index, written_index}
+            elif self._follow_step(change.files[step_index]):
                 step_indexes.add(step_index)
         return step_indexes
+
+    def _follow_rewriting(self, removed: Touched, written: Touched) -> bool:
+        """Return whether a change moved one of the notes by writing it at another place.
+
+        removed: the step that removed the note at its old place, which becomes a present place.
+        written: the step that wrote it at its new place, where the note was not before.
+        """
+        if written.place not in self._present_places:
+            # Another note left the place. So earlier changes at it were about that note.
+            self._present_places.discard(removed.place)
+            return False
+        self.met.add(written.place)
+        self._present_places.remove(written.place)
+        self._add_place(removed.place)
+        return True
 
     def _steps_with_known_id(self, change: Change, erased_indexes: Collection[int]) -> set[int]:
         """Return the indexes of further steps that are about the notes, judged by an id.

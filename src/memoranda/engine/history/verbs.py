@@ -28,7 +28,7 @@ from memoranda.engine.history.undo import (
 )
 from memoranda.engine.notes import NoteVerbs
 from memoranda.engine.transaction import Transaction, root_of, source_at
-from memoranda.engine.writing import as_file
+from memoranda.engine.writing import as_file, id_list
 from memoranda.errors import (
     Ambiguous,
     CannotUndo,
@@ -61,6 +61,8 @@ from memoranda.text.pattern import lazy_pattern
 _ANOTHER = "; memory undo N takes back another change"
 # The verbs of changes that delete notes.
 _DELETING = ("delete", EXPIRE, "decay")
+# A file name has this many digits of the id of its memory.
+_ID_DIGITS = 8
 # The id of a memory, or at least the first eight digits of an id.
 _ID_BEGIN = lazy_pattern(r"[0-9a-f]{8}[0-9a-f-]*")
 
@@ -327,39 +329,71 @@ class HistoryVerbs(NoteVerbs):
         Raises NotFound, OutsideError, and Ambiguous if the history knows several such files.
         """
         # A path.
-        own_location = self._own_location(ref)
+        own_location = self._own_location(ref, looseness)
         place = self._place_by_path(ref, own_location)
         if place is not None:
             return place
 
-        # An id, or the beginning of one.
-        with suppress(NotFound, Ambiguous):
-            return self._location_of(self.memory_id(ref))
+        # Where nothing is changed, eight digits of an id mean the memory, whatever copies have it.
+        if looseness is Looseness.SIGNS and _ID_BEGIN.fullmatch(ref):
+            with suppress(NotFound, Ambiguous):
+                memory = self.memory_id(ref)
+                if memory.id.startswith(ref):
+                    return self._location_of(memory)
+
+        # A note that is there, by its own id or name.
+        with suppress(NotFound):
+            return self._location_named(ref, Looseness.EXACT, own_location)
+
+        # The id of a memory that is gone or merged, or the beginning of one.
         place = self.place_by_id(ref)
         if place is not None:
             return place
 
-        # A name. A permalink may look like `project/path`, so it is tried before giving up.
         try:
-            return self._location_of(self._at_path_or_named(ref, looseness))
-        except (NotFound, Ambiguous):
+            return self._location_named(ref, looseness, own_location)
+        except NotFound:
             if own_location is None:
                 raise
             return own_location
+
+    def _location_named(
+        self, ref: str, looseness: Looseness, own_location: Location | None
+    ) -> Location:
+        """Return the place of the note that a reference names. Raises NotFound, Ambiguous.
+
+        looseness: how much the name may differ from the note's own: EXACT, CASE or SIGNS.
+        own_location: the place in this home that `ref` means as a path. A permalink may look like
+            such a path. If it is the permalink of several notes, the path is meant.
+        """
+        try:
+            info = self.find_any(ref, looseness=looseness)
+        except Ambiguous:
+            if own_location is None:
+                raise
+            return own_location
+        # What is restored by the id of a merged memory is not the one that it was merged into.
+        merged_ids = id_list(info.header.get("merged"))
+        is_of_merged = any(merged_id.startswith(ref) for merged_id in merged_ids)
+        if looseness is Looseness.CASE and is_of_merged:
+            raise NotFound(ref, suggestions=[info.permalink])
+        return self._location_of(info)
 
     def _location_of(self, info: NoteInfo) -> Location:
         """Return the place of a note, as the ledger names it."""
         return Location(info.project, info.path, root_of(self.engine, info.project))
 
-    def _own_location(self, ref: str) -> Location | None:
+    def _own_location(self, ref: str, looseness: Looseness) -> Location | None:
         """Return the place in this home that `project/path` means, whether or not a file is there.
+
+        looseness: how much the name of the project may differ, as `project_name` reads it.
 
         None means that this home has no such project. Raises OutsideError.
         """
         project, _, path = ref.partition("/")
         if not path or ref.startswith("memory://"):
             return None
-        name = self.engine.project_name(project)
+        name = self.project_called(project, looseness=looseness)
         if name is None:
             return None
         clean_path = path_guard.clean(path, name, hidden=True)
@@ -421,15 +455,37 @@ class HistoryVerbs(NoteVerbs):
     def place_by_id(self, ref: str) -> Location | None:
         """Return the last place of the memory whose id begins with `ref`. None if it is unknown.
 
-        The name of a memory's file has the beginning of the id. So the history can find it.
+        The name of a memory's file has the first digits of the id. So the history can find the
+        file, and the text that it had says whether the rest of the id fits, too. Raises Ambiguous
+        if the ids of several memories fit.
         """
         if not _ID_BEGIN.fullmatch(ref):
             return None
+        # Where each memory was last, by its id. The id is `ref` if no text is kept.
+        places: dict[str, Location] = {}
         for name in MEMORY_PROJECTS:
-            steps = self.engine.ledger.history.steps_with_id(name, ref[:8])
-            first_touched = next(self._seen_steps(steps), None)
-            if first_touched is not None:
-                return first_touched.place
+            seen_paths: set[str] = set()
+            steps = self.engine.ledger.history.steps_with_id(name, ref[:_ID_DIGITS])
+            for touched in self._seen_steps(steps):
+                note_id = self._id_in_text(touched) or ref
+                is_new = touched.path not in seen_paths
+                seen_paths.add(touched.path)
+                if is_new and note_id.startswith(ref):
+                    places.setdefault(note_id, touched.place)
+        if len(places) > 1:
+            raise Ambiguous(ref, sorted(places), is_id=True)
+        return next(iter(places.values()), None)
+
+    def _id_in_text(self, touched: Touched) -> str | None:
+        """Return the id in the text that a step replaced or wrote. None if no such text is kept."""
+        history = self.engine.ledger.history
+        for digest in filter(None, (touched.old, touched.new)):
+            if not history.has_text(digest):
+                continue
+            data = history.text(digest, touched.path)
+            note = self.engine.parse(touched.project, touched.path, as_file(data))
+            if note is not None and note.own_id:
+                return note.id
         return None
 
     def _seen_steps(self, steps: Iterable[PlacedStep]) -> Iterator[Touched]:
@@ -527,7 +583,7 @@ class HistoryVerbs(NoteVerbs):
         """
         with self.engine.writing():
             if project is not None:
-                project = self.engine.source(project).name
+                project = self.source_named(project).name
             changes = [*self._standing_changes_of(agent.lower(), since, project, session)]
             if not changes:
                 raise CannotUndo(f"There is no change of {agent} to undo.")

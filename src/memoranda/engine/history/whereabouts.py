@@ -182,6 +182,9 @@ def _left_for(memory: HistoryVerbs, place: Place, only_same: bool) -> Place | No
 
 def _moved_by(change: Change, place: Place) -> Place | None:
     """Return where a change moved the file of `place`. None if it did not move it."""
+    for removed_position, written_position in change.moves_by_rewriting().items():
+        if _place_of(change.files[removed_position]) == place:
+            return _place_of(change.files[written_position])
     project, path = place
     for touched in change.files:
         if touched.do != StepKind.MOVE or touched.project != project:
@@ -192,11 +195,20 @@ def _moved_by(change: Change, place: Place) -> Place | None:
     return None
 
 
+def _place_of(touched: Touched) -> Place:
+    """Return the project and path of a step."""
+    return touched.project, touched.path
+
+
 def _came_from(memory: HistoryVerbs, change: Change, place: Place) -> Place | None:
     """Return where a note was before a change brought it to `place`.
 
     None if the note was at `place` before, too.
     """
+    for removed_position, written_position in change.moves_by_rewriting().items():
+        if _place_of(change.files[written_position]) == place:
+            return _place_of(change.files[removed_position])
+
     removed: list[Place] = []
     # Whether the change wrote a file at `place` where no file was.
     is_new = False

@@ -1,0 +1,258 @@
+"""A name reaches only the note that it names, and what is deleted is named exactly (docs/format.md,
+"Names").
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from memoranda import Draft, errors
+from memoranda.engine import MemorySession
+from memoranda.engine.upkeep import Upkeep
+from memoranda.jobs.lifecycle import archive_named
+
+REST_OF_ID = "1111-4222-8333-444455556666"
+# An id with the same first digits as another one, as a file name shows them.
+OTHER_REST = "9999-4222-8333-444455556666"
+
+
+def put_memory(home: Path, name: str, note_id: str) -> Path:
+    """Put the file of a memory into the home, as an editor would."""
+    file = home / "categories" / "skills" / f"{name}.md"
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(f"---\nid: {note_id}\n---\nThe text of {name}.\n")
+    return file
+
+
+def put_note(home: Path, path: str, text: str) -> Path:
+    """Put a note into the project `notes`."""
+    file = home / "notes" / path
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(text)
+    return file
+
+
+def texts(home: Path) -> dict[str, bytes]:
+    """All notes of a home and their bytes, by path."""
+    files = [file for file in home.glob("*/**/*.md") if ".memoranda" not in file.parts]
+    return {str(file.relative_to(home)): file.read_bytes() for file in files}
+
+
+@pytest.mark.parametrize("command", ["restore", "log", "diff", "read", "erase"])
+def test_a_title_that_begins_an_id_is_refused_by_every_command(terminal: Any, command: str) -> None:
+    put_memory(terminal.home, "x", f"beef0000-{REST_OF_ID}")
+    put_note(terminal.home, "beef.md", "A note.\n")
+    before = texts(terminal.home)
+    ran = terminal(command, "beef", *(["--yes"] if command == "erase" else []))
+
+    assert "names 2 notes" in ran.err
+    assert texts(terminal.home) == before
+
+
+@pytest.mark.parametrize("command", ["restore", "erase", "log", "delete"])
+@pytest.mark.parametrize("is_deleted", [False, True])
+def test_an_id_that_only_begins_like_that_of_a_memory_reaches_nothing(
+    terminal: Any, command: str, is_deleted: bool
+) -> None:
+    put_memory(terminal.home, "x-abcd1234", f"abcd1234-{REST_OF_ID}")
+    terminal("tag", "abcd1234", "--add", "tea")
+    if is_deleted:
+        terminal("delete", "abcd1234")
+    before = texts(terminal.home)
+    ran = terminal(command, f"abcd1234-{OTHER_REST}", *(["--yes"] if command == "erase" else []))
+
+    assert ran.status != 0
+    assert "not found" in ran.err
+    assert texts(terminal.home) == before
+
+
+def test_digits_that_two_deleted_memories_share_are_refused_and_a_whole_id_is_not(
+    terminal: Any,
+) -> None:
+    for rest, name in ((REST_OF_ID, "x"), (OTHER_REST, "y")):
+        put_memory(terminal.home, f"{name}-abcd1234", f"abcd1234-{rest}")
+        terminal("delete", f"abcd1234-{rest}")
+
+    assert "ambiguous id" in terminal("restore", "abcd1234").err
+    assert terminal("restore", f"abcd1234-{REST_OF_ID}").status == 0
+    assert list(texts(terminal.home)) == ["categories/skills/x-abcd1234.md"]
+
+
+def merge_two(memory: MemorySession) -> tuple[str, str, str]:
+    """Merge a memory into another. Return the id of the one that stays, and the id and the address
+    of the one that is gone.
+    """
+    kept = memory.write(Draft("The bell rings at six.", category="skills"))
+    gone = memory.write(Draft("The gate opens at five.", category="skills"))
+    Upkeep(memory).merge(memory.memory_id(kept.id), memory.memory_id(gone.id))
+    return kept.id, gone.id, f"{gone.project}/{gone.path}"
+
+
+@pytest.mark.parametrize("reference", ["whole id", "beginning of the id"])
+def test_the_id_of_a_merged_memory_reads_the_other_and_deletes_nothing(
+    memory: MemorySession, reference: str
+) -> None:
+    kept_id, gone_id, _ = merge_two(memory)
+    ref = gone_id if reference == "whole id" else gone_id[:8]
+    assert memory.read(ref).id == kept_id
+
+    with pytest.raises(errors.NotFound) as caught:
+        memory.delete(ref)
+    # The one that has its words now is named.
+    assert memory.find(caught.value.suggestions[0]).id == kept_id
+
+
+def test_what_is_restored_by_the_id_of_a_merged_memory_is_that_memory(
+    memory: MemorySession,
+) -> None:
+    kept_id, gone_id, gone_address = merge_two(memory)
+    text_of_kept = memory.file(memory.find(kept_id)).data
+    place, _ = memory.restore(gone_id)
+
+    assert place == gone_address
+    assert memory.find(gone_id).id == gone_id
+    assert memory.file(memory.find(kept_id)).data == text_of_kept
+
+
+def test_a_merged_memory_whose_file_name_lacks_its_id_restores_no_other(
+    memory: MemorySession,
+) -> None:
+    gone_id = f"beef0000-{REST_OF_ID}"
+    kept = memory.write(Draft("The bell rings at six.", category="skills"))
+    put_memory(Path(memory.engine.ledger.layout.root), "x", gone_id)
+    Upkeep(memory).merge(memory.memory_id(kept.id), memory.memory_id(gone_id))
+
+    with pytest.raises(errors.NotFound):
+        memory.restore(gone_id)
+    # By its place it is brought back.
+    assert memory.restore("categories/skills/x.md")[0] == "categories/skills/x.md"
+
+
+def test_a_merged_memory_is_restored_while_the_other_is_archived(memory: MemorySession) -> None:
+    kept_id, gone_id, gone_address = merge_two(memory)
+    archive_named(memory, [kept_id])
+    place, _ = memory.restore(gone_id)
+
+    assert place == gone_address
+
+
+DAY_NOTE = "---\nid: 20240101123456\n---\nBody\n"
+
+
+def test_the_beginning_of_an_id_that_somebody_made_up_is_no_name_for_a_change(
+    memory: MemorySession,
+) -> None:
+    home = Path(memory.engine.ledger.layout.root)
+    file = put_note(home, "Meeting.md", DAY_NOTE)
+    # The note of the day is gone, or was never there.
+    assert memory.read("20240101").title == "Meeting"
+
+    with pytest.raises(errors.NotFound):
+        memory.delete("20240101")
+    with pytest.raises(errors.NotFound):
+        memory.move("20240101", "elsewhere.md")
+    assert file.read_text() == DAY_NOTE
+
+    memory.delete("20240101123456")
+    assert not file.exists()
+
+
+@pytest.mark.parametrize(("name", "twin"), [("Tea", "tea"), ("ß", "ss"), ("a:b", "a/b")])
+def test_an_entry_is_reached_by_its_own_key_and_no_other(
+    terminal: Any, name: str, twin: str
+) -> None:
+    for key in (name, twin):
+        terminal.ok("kv", "set", key, f"the value of {key}")
+    assert terminal("read", f"kv/default/{name}").out.count(f"the value of {name}") == 1
+    terminal("delete", f"kv/default/{name}")
+
+    assert terminal("kv", "get", name).status != 0
+    assert f"the value of {twin}" in terminal("kv", "get", twin).out
+    # The entry is gone, so its name reaches nothing.
+    assert terminal("delete", f"kv/default/{name}").status != 0
+    assert terminal("erase", f"kv/default/{twin}", "--yes").status == 0
+    assert terminal("kv", "get", twin).status != 0
+
+
+def test_a_name_that_is_two_entries_is_refused(terminal: Any) -> None:
+    for namespace, key in (("a", "b/c"), ("a/b", "c")):
+        arguments = f'{{"namespace": "{namespace}", "key": "{key}", "value": "v"}}'
+        terminal.ok("call", "memory_remember", arguments)
+    before = texts(terminal.home)
+    for command in ("delete", "erase"):
+        ran = terminal(command, "kv/a/b/c", *(["--yes"] if command == "erase" else []))
+        assert "names 2 notes" in ran.err
+    assert texts(terminal.home) == before
+
+
+@pytest.mark.parametrize("name", ["wörk", "w-o-r-k", "Wo rk"])
+def test_a_project_is_named_exactly_where_its_notes_are_changed(
+    terminal: Any, tmp_path: Path, name: str
+) -> None:
+    folder = tmp_path / "vault"
+    folder.mkdir()
+    file = folder / "Secret.md"
+    file.write_text("text\n")
+    terminal.ok("project", "add", "Work", str(folder))
+    commands = (
+        ("erase", "--project", name, "--yes"),
+        ("erase", f"{name}/Secret.md", "--yes"),
+        ("delete", f"{name}/Secret.md"),
+        ("delete", f"{name}: Secret"),
+        ("tag", f"{name}/Secret.md", "--add", "tea"),
+        ("restore", f"{name}/Secret.md"),
+    )
+    for command in commands:
+        ran = terminal(*command)
+        assert ran.status != 0
+        assert "Did you mean" in ran.err
+    assert file.read_text() == "text\n"
+
+
+@pytest.mark.parametrize("name", ["Work", "work", "WORK"])
+def test_a_project_may_be_named_in_any_case_where_its_notes_are_deleted(
+    terminal: Any, tmp_path: Path, name: str
+) -> None:
+    folder = tmp_path / "vault"
+    folder.mkdir()
+    file = folder / "Secret.md"
+    file.write_text("text\n")
+    terminal.ok("project", "add", "Work", str(folder))
+
+    terminal.ok("delete", f"{name}/Secret.md")
+    assert not file.exists()
+
+
+@pytest.mark.parametrize("name", [".memoranda", ".archive", ".Memoranda", ".x"])
+def test_no_project_has_a_name_that_the_ledger_uses_for_itself(
+    memory: MemorySession, name: str
+) -> None:
+    caller = memory.as_caller("mallory", "mcp")
+    folder = Path(memory.engine.ledger.layout.root) / "projects" / "p"
+
+    with pytest.raises(errors.InvalidInput, match="begins with no dot"):
+        caller.add_project(name, str(folder))
+    assert not folder.exists()
+
+
+@pytest.mark.parametrize("command", ["delete", "erase", "pin", "tag", "archive", "restore"])
+def test_an_id_that_an_archived_note_shares_with_a_later_one_is_refused(
+    terminal: Any, command: str
+) -> None:
+    put_note(terminal.home, "Roof.md", "The old roof.\n")
+    terminal.ok("archive", "notes/Roof.md")
+    # The id of a note without one in its header follows from its place.
+    put_note(terminal.home, "Roof.md", "The new roof.\n")
+    shared_id = terminal("read", "notes/Roof.md", "--json").json["note"]["id"]
+    before = texts(terminal.home)
+    options = {"erase": ["--yes"], "tag": ["--add", "t"]}
+    refused = terminal(command, shared_id, *options.get(command, []))
+
+    assert "names 2 notes: .archive/knowledge/Roof.md, notes/Roof.md" in refused.err
+    assert texts(terminal.home) == before
+    terminal.ok("delete", ".archive/knowledge/Roof.md")
+    terminal.ok("delete", "notes/Roof.md")
+    assert texts(terminal.home) == {}

@@ -2,9 +2,12 @@
 
     python bench/talk.py [--notes 10000] [--talks 12] [--meaning] [--seconds 100]
 
-The home is a vault of `bench/vault.py`. Each talk is told once: sentences of one note, a line for
-each of two speakers in turn. Talks and questions take turns, so that both see the same load. With
-`--meaning` the model that a home uses by default takes part: it reads each query, but notes get
+The home is a vault of `bench/vault.py`, and it is watched, as by the daemon through which agents
+search: no search looks at all files first. Each talk is sentences of one note, a line for each of two
+speakers in turn. It is told twice, the second time a turn later, as a hook does with each prompt.
+Talks and questions take turns, so that both see the same load.
+
+With `--meaning` the model that a home uses by default takes part: it reads each query, but notes get
 vectors by chance, as a model would read 10,000 notes for minutes and a search takes as long with any.
 
 Prints medians of processor time and of time by the clock, in milliseconds.
@@ -52,7 +55,7 @@ def main() -> None:
         shelf = _ByChance() if options.meaning else None
         with (
             nullcontext() if shelf is None else shelf.lent(),
-            open_session(home, config=settings, watch=False) as memory,
+            open_session(home, config=settings, watch=True) as memory,
         ):
             memory.search("warm")
             if shelf is not None:
@@ -93,12 +96,20 @@ class _ByChance(Shelf):
 def _measure(memory: MemorySession, options: argparse.Namespace) -> None:
     """Time talks and questions by turns, and print the medians."""
     questions = vault.questions(options.notes, per_kind=options.talks)
-    times: dict[str, list[tuple[float, float]]] = {"a question": [], "a talk": []}
+    times: dict[str, list[tuple[float, float]]] = {
+        "a question": [],
+        "a talk": [],
+        "a turn later": [],
+    }
     for number in range(options.talks):
         asked = questions[number % len(questions)].text
+        question = f"When was {asked} decided?"
+        talk = _talk(number, options.notes)
+        _, _, talk_without_first_turn = talk.partition("\n")
         queries = {
-            "a question": f"When was {asked} decided?",
-            "a talk": _talk(number, options.notes),
+            "a question": question,
+            "a talk": talk,
+            "a turn later": f"{talk_without_first_turn}user: {question}\n",
         }
         for kind, text in queries.items():
             began = (time.process_time(), time.perf_counter())

@@ -109,29 +109,21 @@ def _space(note: Note) -> str:
     return note.project
 
 
-def rivals(db: sqlite3.Connection, rows: Iterable[int]) -> Iterator[tuple[ClaimRow, ClaimRow]]:
-    """Yield pairs of claims about one subject with different values: of one of these notes and of
-    another note.
+def disputed(db: sqlite3.Connection, rows: Iterable[int]) -> list[list[ClaimRow]]:
+    """Return all claims about each subject on which one of these notes and another note differ.
 
-    Values that are worded differently may still say the same (`note.claims.differ`).
+    Each list has the claims of all notes about one subject, the newest note first. Values that are
+    worded differently may still say the same (`note.claims.differ`).
 
     rows: the rows of the notes.
     """
-    given_rows = frozenset(rows)
     subjects = db.execute(
         "select distinct a.subject from claim a join claim b on b.subject = a.subject"
         " and b.note <> a.note and b.value <> a.value"
         " where a.note in (select value from json_each(?))",
-        (json.dumps(list(given_rows)),),
+        (json.dumps(list(frozenset(rows))),),
     ).fetchall()
-    for (subject,) in subjects:
-        claim_rows = _claims_about(db, subject)
-        for own in claim_rows:
-            if own.note not in given_rows:
-                continue
-            for other in claim_rows:
-                if other.note != own.note and other.claim.value != own.claim.value:
-                    yield own, other
+    return [_claims_about(db, subject) for (subject,) in subjects]
 
 
 def contested(db: sqlite3.Connection) -> Iterator[list[ClaimRow]]:

@@ -165,12 +165,9 @@ class NoteQueries(Queries):
         """
         return superseding.validity_marks(self._db, [info.row for info in infos], viewer, zone)
 
-    def rivals(self, rows: Iterable[int]) -> list[tuple[claims.ClaimRow, claims.ClaimRow]]:
-        """Return pairs of claims about one subject with different values.
-
-        The first claim of a pair is of one of these notes, the second of another note.
-        """
-        return list(claims.rivals(self._db, rows))
+    def disputed_claims(self, rows: Iterable[int]) -> list[list[claims.ClaimRow]]:
+        """Return all claims about each subject on which one of these notes and another note differ."""
+        return claims.disputed(self._db, rows)
 
     def rows_with(self, texts: Sequence[str], limit: int) -> list[int]:
         """Find notes that contain at least one of these texts. Returns up to `limit` rows.

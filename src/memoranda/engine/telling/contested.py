@@ -184,9 +184,7 @@ def newer_contradictions(memory: Reader, infos: Iterable[NoteInfo]) -> dict[int,
     If several newer notes contradict an older one, the newest of them counts. Contradictions about
     which the owner has already decided are left out.
     """
-    pairs = [Contradiction(statement, rival) for statement, rival in _rivals(memory, infos)]
-    pairs.sort(key=lambda pair: pair.new.moment, reverse=True)
-    return _first_unanswered(memory, pairs, lambda pair: pair.old.info.row)
+    return _latest_unanswered(memory, infos, Contradiction)
 
 
 def older_contradictions(memory: Reader, infos: Iterable[NoteInfo]) -> dict[int, Contradiction]:
@@ -195,49 +193,71 @@ def older_contradictions(memory: Reader, infos: Iterable[NoteInfo]) -> dict[int,
     If a note contradicts several older notes, the latest of them counts. Contradictions about which
     the owner has already decided are left out.
     """
-    pairs = [Contradiction(rival, statement) for statement, rival in _rivals(memory, infos)]
-    pairs.sort(key=lambda pair: pair.old.moment, reverse=True)
-    return _first_unanswered(memory, pairs, lambda pair: pair.new.info.row)
+    return _latest_unanswered(memory, infos, lambda own, other: Contradiction(other, own))
+
+
+def _latest_unanswered(
+    memory: Reader,
+    infos: Iterable[NoteInfo],
+    pair_of: Callable[[Statement, Statement], Contradiction],
+) -> dict[int, Contradiction]:
+    """Return the contradiction of each note with the newest other note, by the row of the note.
+
+    pair_of: puts a statement of one of these notes, and one of another note, into their order.
+    """
+    pairs: dict[int, Contradiction] = {}
+    moments: dict[int, tuple[str, int]] = {}
+    for statement, rivals in _rivals(memory, infos):
+        row = statement.info.row
+        for rival in rivals:
+            # A note may make several statements.
+            if row in moments and moments[row] >= rival.moment:
+                break
+            pair = pair_of(statement, rival)
+            if _is_unanswered(memory, pair):
+                pairs[row] = pair
+                moments[row] = rival.moment
+                break
+    return pairs
 
 
 def unanswered_contradictions(memory: Reader, infos: Iterable[NoteInfo]) -> list[Contradiction]:
     """Return all contradictions between some notes and newer ones that the owner has not decided."""
-    pairs = [Contradiction(statement, rival) for statement, rival in _rivals(memory, infos)]
+    pairs: list[Contradiction] = []
+    for statement, rivals in _rivals(memory, infos):
+        pairs += [Contradiction(statement, rival) for rival in rivals]
     return [pair for pair in pairs if _is_unanswered(memory, pair)]
 
 
-def _rivals(memory: Reader, infos: Iterable[NoteInfo]) -> Iterator[tuple[Statement, Statement]]:
-    """Yield pairs of statements about the same subject: one in these notes, one in another note.
+def _rivals(
+    memory: Reader, infos: Iterable[NoteInfo]
+) -> Iterator[tuple[Statement, Iterator[Statement]]]:
+    """Yield each statement in these notes with the statements about its subject in other notes.
 
-    Only notes that are valid now take part. The two statements may still agree.
+    The newest of the others comes first. Only notes that are valid now take part. Two statements
+    may still agree.
     """
-    rivals = memory.index.notes.rivals(info.row for info in infos)
-    if not rivals:
+    given_rows = {info.row for info in infos}
+    subjects = memory.index.notes.disputed_claims(given_rows)
+    if not subjects:
         return
-    holding = valid_notes(memory, [row.note for row in chain.from_iterable(rivals)])
-    for row, rival_row in rivals:
-        if row.note in holding and rival_row.note in holding:
-            yield (
-                Statement(holding[row.note], row.claim),
-                Statement(holding[rival_row.note], rival_row.claim),
-            )
+    holding = valid_notes(memory, [row.note for row in chain.from_iterable(subjects)])
+    for claim_rows in subjects:
+        statements = [
+            Statement(holding[row.note], row.claim) for row in claim_rows if row.note in holding
+        ]
+        statements.sort(key=lambda statement: statement.moment, reverse=True)
+        for statement in statements:
+            if statement.info.row in given_rows:
+                yield statement, _others(statement, statements)
 
 
-def _first_unanswered(
-    memory: Reader, pairs: Iterable[Contradiction], row_of: Callable[[Contradiction], int]
-) -> dict[int, Contradiction]:
-    """Return the first pair of each row that is a contradiction the owner has not decided.
-
-    pairs: pairs of statements, the most important first.
-    row_of: returns the row of a pair.
-    """
-    first: dict[int, Contradiction] = {}
-    for pair in pairs:
-        row = row_of(pair)
-        # Most pairs need no look at their values, as one of the row was found already.
-        if row not in first and _is_unanswered(memory, pair):
-            first[row] = pair
-    return first
+def _others(statement: Statement, statements: Iterable[Statement]) -> Iterator[Statement]:
+    """Yield the statements of other notes that are worded differently, in the same order."""
+    for other in statements:
+        is_of_another_note = other.info.row != statement.info.row
+        if is_of_another_note and other.claim.value != statement.claim.value:
+            yield other
 
 
 def _is_unanswered(memory: Reader, pair: Contradiction) -> bool:
@@ -328,10 +348,11 @@ def marks_of(memory: Reader, pairs: Mapping[int, Contradiction]) -> dict[int, st
     pairs: the contradictions, by the row of the older note.
     """
     zone = memory.engine.settings.zone
+    origin_marks = _once_for_each_note(memory.origin_marks)
     marks_by_row: dict[int, str] = {}
     for row, pair in pairs.items():
         info = pair.new.info
-        authors = [mark.words for mark in memory.origin_marks(info)]
+        authors = [mark.words for mark in origin_marks(info)]
         origin = ", ".join([name_of(info), day_of(info, zone), *authors])
         marks_by_row[row] = one_line(f"newer: {pair.new.claim.value} ({origin})")
     return marks_by_row
@@ -355,14 +376,30 @@ def leader_rows_of(memory: Reader, pairs: Mapping[int, Contradiction]) -> dict[i
 
     pairs: the contradictions, by the row of the older note.
     """
+    author_marks = _once_for_each_note(memory.author_marks)
     rows: dict[int, int] = {}
     for old_row, pair in pairs.items():
         new = pair.new.info
-        if memory.author_marks(new) and not memory.author_marks(pair.old.info):
+        if author_marks(new) and not author_marks(pair.old.info):
             rows[new.row] = old_row
         else:
             rows[old_row] = new.row
     return rows
+
+
+def _once_for_each_note(function: Callable[[NoteInfo], T]) -> Callable[[NoteInfo], T]:
+    """Return a function that calls `function` once for each note, and then keeps its result.
+
+    The newest note of a subject is in many contradictions.
+    """
+    results: dict[int, T] = {}
+
+    def remembered(info: NoteInfo) -> T:
+        if info.row not in results:
+            results[info.row] = function(info)
+        return results[info.row]
+
+    return remembered
 
 
 def with_leaders_first(
@@ -380,7 +417,8 @@ def with_leaders_first(
         leader_row = leader_rows.get(info_of(item).row)
         if leader_row is None:
             continue
-        item_position = result.index(item)
+        # Comparing the fields of hits would take longer than the search.
+        item_position = next(at for at, other in enumerate(result) if other is item)
         # If the leader is already before the item, it stays there.
         for position in range(item_position, len(result)):
             if info_of(result[position]).row == leader_row:

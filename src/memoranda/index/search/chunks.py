@@ -160,11 +160,13 @@ class _Adjustments:
 
     gains: row -> the part of the note's score that comes from the topic of the best notes.
     losses: row -> the part, below 0, that it loses to better notes of its conversation.
+    other_days: row -> the part, below 0, that it loses to better notes of other days.
     factors: row -> the factor below 1 of a note that is archived or unfilled.
     """
 
     gains: dict[int, float] = field(default_factory=dict)
     losses: dict[int, float] = field(default_factory=dict)
+    other_days: dict[int, float] = field(default_factory=dict)
     factors: dict[int, float] = field(default_factory=dict)
 
 
@@ -629,7 +631,9 @@ class ChunkReading:
     # --- the scores of notes
 
     def _adjust_scores(self) -> None:
-        """Change the scores by topic, by conversation, and of archived and unfilled notes."""
+        """Change the scores by day, topic and conversation, and of archived and unfilled notes."""
+        if not self.is_strict and self._table.other_day:
+            self._lower_other_days()
         if self._ranking.is_told and self._table.feedback:
             self._learn_from_best()
         if self._ranking.is_told and self._table.told_several:
@@ -638,6 +642,29 @@ class ChunkReading:
         factors |= dict.fromkeys(self._unfilled, self._table.unfilled)
         for row, factor in factors.items():
             self._multiply(row, factor)
+
+    def _lower_other_days(self) -> None:
+        """Lower the scores of notes that stand alone and are not of the day of the best note.
+
+        What is written on one day is often about one thing. A day that has a good note loses little.
+        """
+        notes = [
+            note
+            for row, note in self._features.items()
+            if note.conversation is None and row in self.scores
+        ]
+        best_of_day: dict[str, float] = {}
+        for note in notes:
+            best_so_far = best_of_day.get(note.day, 0.0)
+            best_of_day[note.day] = max(best_so_far, self.scores[note.row])
+        if len(best_of_day) < 2:
+            return
+        highest = max(best_of_day.values())
+        for note in notes:
+            loss = self._table.other_day * (highest - best_of_day[note.day])
+            if loss:
+                self._adjustments.other_days[note.row] = loss
+                self._change(note.row, loss)
 
     def _learn_from_best(self) -> None:
         """Raise the scores of notes and chunks about the topic of the best notes (`feedback`).
@@ -656,9 +683,7 @@ class ChunkReading:
         for row, share in shares.items():
             gain = self._table.feedback * highest * share
             self._adjustments.gains[row] = gain
-            self.scores[row] = round(self.scores[row] + gain, 6)
-            for chunk in self.chunks.get(row, ()):
-                chunk.score += gain
+            self._change(row, gain)
 
     def _spread_over_conversations(self) -> None:
         """Lower the score of each note that follows better notes of the same conversation.
@@ -674,14 +699,15 @@ class ChunkReading:
             better_count = min(better_counts.get(note.conversation, 0), MAX_BETTER)
             better_counts[note.conversation] = better_count + 1
             if better_count:
-                self._lower(row, self._table.told_several * better_count)
+                loss = self._table.told_several * better_count
+                self._adjustments.losses[row] = loss
+                self._change(row, loss)
 
-    def _lower(self, row: int, loss: float) -> None:
-        """Add a number below 0 to the score of a note and of its chunks."""
-        self._adjustments.losses[row] = loss
-        self.scores[row] = round(self.scores[row] + loss, 6)
+    def _change(self, row: int, change: float) -> None:
+        """Add a number to the score of a note and of its chunks."""
+        self.scores[row] = round(self.scores[row] + change, 6)
         for chunk in self.chunks.get(row, ()):
-            chunk.score += loss
+            chunk.score += change
 
     def _multiply(self, row: int, factor: float) -> None:
         """Multiply the score of a note and of its chunks by a factor below 1."""
@@ -711,10 +737,12 @@ class ChunkReading:
             return {}
         gain = self._adjustments.gains.get(row, 0.0)
         loss = self._adjustments.losses.get(row, 0.0)
+        other_day = self._adjustments.other_days.get(row, 0.0)
         if row not in self._parts_of_note:
             # The difference comes from `_rescale`, or from a factor of archived notes.
-            change = self.scores[row] - self._ranking.scores[row] - gain - loss
+            change = self.scores[row] - self._ranking.scores[row] - gain - loss - other_day
             parts = self._ranking.shares(row) | {"passage": change, "feedback": gain}
+            parts["other_day"] = other_day
             parts["several"] = parts.get("several", 0.0) + loss
             return {name: round(value, 3) for name, value in parts.items() if round(value, 3)}
         best_chunk = max(self.chunks[row], key=lambda chunk: chunk.score)
@@ -724,6 +752,7 @@ class ChunkReading:
             parts["words"] += parts.pop("passage")
         parts["feedback"] = gain
         parts["several"] = loss
+        parts["other_day"] = other_day
         factor = self._adjustments.factors.get(row, 1.0)
         return {name: round(value * factor, 3) for name, value in parts.items() if round(value, 3)}
 

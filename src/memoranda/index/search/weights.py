@@ -74,6 +74,9 @@ class Weights:
     several: float = -0.1
     # The same where something is told: what different conversations say of it is wanted.
     told_several: float = -0.5
+    # For a note that stands alone: how far the best note of its day is below the best of all days.
+    # It decides between notes that are otherwise worth the same.
+    other_day: float = -0.01
     # The question asks when, and the turn names a time
     timed: float = 0.57
     # How close words are in the text that are neighbors in the query

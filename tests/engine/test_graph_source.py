@@ -337,7 +337,7 @@ def test_an_entity_that_was_left_out_and_is_gone_is_not_named_any_more(
             raise IndexError("list index out of range")
         return []
 
-    monkeypatch.setattr("memoranda.note.claims.claims", fails)
+    monkeypatch.setattr("memoranda.note.claims.sentences_in", fails)
     memory = opened()
     memory.sync()
     file.write_text(LINES + entity("Bad", "words of zqbad"))

@@ -18,7 +18,7 @@ def memory(tmp_path: Path) -> Iterator[MemorySession]:
         yield memory
 
 
-@pytest.fixture(params=["memoranda.note.claims.claims", "memoranda.note.markdown.parse_note"])
+@pytest.fixture(params=["memoranda.note.claims.sentences_in", "memoranda.note.markdown.parse_note"])
 def reader(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Have a reader of texts fail at those with the word `zqbad`: before or at the index's rows."""
     module, _, name = request.param.rpartition(".")
@@ -84,7 +84,7 @@ def test_a_text_that_came_while_memoranda_failed_at_the_former_one_is_indexed(
             raise IndexError("list index out of range")
         return []
 
-    monkeypatch.setattr("memoranda.note.claims.claims", fails)
+    monkeypatch.setattr("memoranda.note.claims.sentences_in", fails)
     (folder / "note.md").write_text("words of zqbad\n")
     titles(memory)
     assert titles(memory) == ["note"]
@@ -100,7 +100,7 @@ def test_a_write_that_the_index_fails_at_is_made_and_answered(
         return []
 
     memory.write(Draft("words", title="Good"))
-    monkeypatch.setattr("memoranda.note.claims.claims", fails)
+    monkeypatch.setattr("memoranda.note.claims.sentences_in", fails)
     note = memory.write(Draft("words of zqbad", title="Bad"))
     folder = memory.engine.layout.built_in["notes"]
     assert (folder / note.path).exists()
@@ -140,7 +140,7 @@ def test_another_version_of_memoranda_reads_again_what_this_one_failed_at(
             raise IndexError("list index out of range")
         return []
 
-    monkeypatch.setattr("memoranda.note.claims.claims", fails)
+    monkeypatch.setattr("memoranda.note.claims.sentences_in", fails)
     with open_session(tmp_path / "home", watch=False) as memory:
         folder = memory.engine.layout.built_in["notes"]
         folder.mkdir(parents=True, exist_ok=True)
@@ -156,7 +156,7 @@ def test_another_version_of_memoranda_reads_again_what_this_one_failed_at(
         assert titles(memory) == []
         assert [*memory.unreadable] == [("notes", "bad.md")]
     assert len(reads) > read_once
-    monkeypatch.setattr("memoranda.note.claims.claims", lambda text: [])
+    monkeypatch.setattr("memoranda.note.claims.sentences_in", lambda text: [])
     monkeypatch.setattr("memoranda.__version__", "99.1")
     with open_session(tmp_path / "home", watch=False) as memory:
         assert titles(memory) == ["bad"]
@@ -176,7 +176,7 @@ def test_many_files_that_a_reader_fails_at_are_read_a_few_times_each(
             raise IndexError("list index out of range")
         return []
 
-    monkeypatch.setattr("memoranda.note.claims.claims", fails)
+    monkeypatch.setattr("memoranda.note.claims.sentences_in", fails)
     folder = memory.engine.layout.built_in["notes"]
     folder.mkdir(parents=True, exist_ok=True)
     count = 450

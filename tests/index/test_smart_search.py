@@ -14,6 +14,7 @@ from memoranda import Draft, InvalidInput
 from memoranda.engine import MemorySession, open_session
 from memoranda.index import search as index_search
 from memoranda.index.search import smart_tokens
+from memoranda.index.search.many_tokens import ManyTokens
 from memoranda.query import memory_query
 
 NOW = datetime(2026, 5, 7, 10, tzinfo=UTC)
@@ -153,14 +154,16 @@ def test_the_best_come_first_then_the_newest_then_by_id(tmp_path: Path) -> None:
         assert ids == [best, newest, *older]
 
 
-def test_a_query_of_more_tokens_than_may_be_looked_for_counts_the_first_ones(
-    memory: MemorySession, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(index_search, "_MOST_SMART_LOOKS", 0)
-    monkeypatch.setattr(index_search, "_FEWEST_SMART_TOKENS", 2)
-    put(memory, "amber birch cedar")
+@pytest.mark.parametrize("filling", [0, 20_000])
+def test_each_token_of_a_very_long_query_counts(memory: MemorySession, filling: int) -> None:
+    put(memory, f"Amber, birches and birch 深色{' ' * filling}.")
+    other_words = " ".join(f"word{number}" for number in range(1_000))
 
-    assert score(memory, "amber birch cedar") == [2.0]
+    result = memory.smart_search(f"birch {other_words} amber 色")
+
+    [hit] = result.best
+    assert hit.matched == ["birch", "amber", "色"]
+    assert hit.score == 3.5
 
 
 def test_the_more_tokens_a_query_has_the_less_of_a_long_memory_is_read(
@@ -226,6 +229,17 @@ PIECES = st.sampled_from(
     ]
 )
 TEXTS = st.lists(PIECES, min_size=1, max_size=12).map("".join).filter(str.strip)
+
+
+@given(texts=st.lists(TEXTS, min_size=1, max_size=4), query=TEXTS)
+def test_tokens_found_by_their_beginnings_are_those_that_the_texts_have(
+    texts: list[str], query: str
+) -> None:
+    tokens = smart_tokens(query)
+    many_tokens = ManyTokens(tokens)
+    for text in texts:
+        expected = [token for token in tokens if token in text]
+        assert many_tokens.in_text(text) == expected
 
 
 @settings(max_examples=25)

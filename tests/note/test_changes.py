@@ -5,7 +5,14 @@ from __future__ import annotations
 import pytest
 
 from memoranda.note.changes import changes, changes_in, is_of_an_earlier_year, item_changes
-from memoranda.note.claims import Claim, ClaimKind, claim_of, ends, item_claims
+from memoranda.note.claims import (
+    Claim,
+    ClaimKind,
+    claim_of,
+    ends,
+    item_claims,
+    sentences_in,
+)
 from memoranda.note.model import Observation
 
 ENDED = [
@@ -111,7 +118,7 @@ def test_newer_sentence_leaves_the_older_one(old: str, new: str) -> None:
 def test_claims_of_a_longer_text_have_their_places() -> None:
     text = "We had tea.\n\nAnna moved to Lisbon. It rained.\n"
 
-    first = changes(text)[0]
+    first = changes(sentences_in(text))[0]
 
     sentence = text[first.start : first.stop]
     assert sentence == "Anna moved to Lisbon."

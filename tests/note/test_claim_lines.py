@@ -13,17 +13,17 @@ MOMENT = datetime(2026, 11, 30, tzinfo=UTC)
 
 def test_a_line_of_several_sentences_claims_what_each_of_them_does() -> None:
     text = "See below. The port of staging is 8080; the owner of heron is Anna.\n"
-    assert [claim.value for claim in claims.claims(text)] == ["8080", "Anna"]
+    assert [claim.value for claim in claims.claims(claims.sentences_in(text))] == ["8080", "Anna"]
 
 
 def test_a_sentence_with_signs_of_markdown_claims_the_same() -> None:
-    plain = claims.claims("The port of staging is 8080.\n")
+    plain = claims.claims(claims.sentences_in("The port of staging is 8080.\n"))
     assert len(plain) == 1
     for text in (
         "- [fact] The port of staging **is** _8080_ #infra #port\n",
         "1. **The port of staging** is 8080\n",
     ):
-        marked = claims.claims(text)
+        marked = claims.claims(claims.sentences_in(text))
         assert [(claim.subject, claim.value) for claim in marked] == [
             (plain[0].subject, plain[0].value)
         ]

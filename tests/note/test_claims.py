@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from memoranda.note.claims import claim_of, claims, differ
+from memoranda.note.claims import claim_of, claims, differ, sentences_in
 
 CONTRADICTIONS = [
     ("The staging server's port is 8080", "The port of the staging server is now 9090"),
@@ -96,7 +96,7 @@ def test_what_can_be_true_together_does_not_contradict(first, second):
 
 def test_claims_have_the_place_of_their_sentence():
     text = "# Servers\n\nWe run two. The port of staging is 80. Nothing else.\n"
-    [claim] = claims(text)
+    [claim] = claims(sentences_in(text))
     assert text[claim.start : claim.stop] == "The port of staging is 80."
     assert (claim.name, claim.value) == ("The port of staging", "80")
 
@@ -112,7 +112,7 @@ def test_claims_have_the_place_of_their_sentence():
     ],
 )
 def test_code_quotations_tables_and_parts_of_lists_claim_nothing(text):
-    assert claims(text) == []
+    assert claims(sentences_in(text)) == []
 
 
 @pytest.mark.parametrize(

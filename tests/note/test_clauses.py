@@ -7,7 +7,7 @@ from itertools import product
 import pytest
 
 from memoranda.note.changes import changes
-from memoranda.note.claims import claims, ends
+from memoranda.note.claims import claims, ends, sentences_in
 
 ENDED = [
     ("Anna lives in Porto", "Anna moved to Gdańsk and works on Ledger now"),
@@ -82,8 +82,10 @@ NOT_ENDED = [
 
 def is_ended(old: str, new: str) -> bool:
     """Whether the text of a newer note ends a claim of an older one."""
-    older = [*claims(old), *changes(old)]
-    newer = [*claims(new), *changes(new)]
+    old_sentences = sentences_in(old)
+    new_sentences = sentences_in(new)
+    older = [*claims(old_sentences), *changes(old_sentences)]
+    newer = [*claims(new_sentences), *changes(new_sentences)]
     for first, second in product(older, newer):
         if first.subject != second.subject:
             continue

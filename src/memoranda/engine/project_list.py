@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -38,19 +39,24 @@ class ProjectList(HomeSession):
 
     @property
     def projects(self) -> list[Project]:
-        """The projects that the caller may use (see `Memory.projects`).
+        """The projects that the caller may use (see `Memory.projects`)."""
+        return [self._project(self.engine.sources[name]) for name in self.project_names]
+
+    @property
+    def project_names(self) -> list[str]:
+        """The names of the projects that the caller may use.
 
         The archive is left out. So is the project of session traces while it has no folder.
         """
         self.engine.reload_config()
-        projects: list[Project] = []
+        names: list[str] = []
         for name, source in self.engine.sources.items():
-            is_missing_trace_folder = name == TRACE_PROJECT and not Path(source.root).is_dir()
+            is_missing_trace_folder = name == TRACE_PROJECT and not os.path.isdir(source.root)
             if name == ARCHIVE_PROJECT or is_missing_trace_folder:
                 continue
             if self.may_use(name):
-                projects.append(self._project(source))
-        return projects
+                names.append(name)
+        return names
 
     def project(self, name: str) -> Project:
         """Return the project with a name.

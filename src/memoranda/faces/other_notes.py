@@ -60,8 +60,7 @@ class OtherNote(NamedTuple):
 
 def _other_projects(memory: MemorySession, project: str) -> tuple[str, ...]:
     """Return the names of the projects that the caller may use, except one and the traces."""
-    names = [other.name for other in memory.projects]
-    return tuple(name for name in names if name not in (project, TRACE_PROJECT))
+    return tuple(name for name in memory.project_names if name not in (project, TRACE_PROJECT))
 
 
 def counts_elsewhere(memory: MemorySession, project: str) -> dict[str, int]:
@@ -70,8 +69,7 @@ def counts_elsewhere(memory: MemorySession, project: str) -> dict[str, int]:
     project: the project to leave out.
     """
     counts = memory.stats().projects
-    names = _other_projects(memory, project)
-    return {name: counts[name] for name in names if counts.get(name)}
+    return {name: counts[name] for name in _other_projects(memory, project) if counts.get(name)}
 
 
 def count_sentence(memory: MemorySession, project: str, place: str) -> str:

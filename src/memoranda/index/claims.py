@@ -24,7 +24,7 @@ from memoranda.note.model import (
 )
 
 if TYPE_CHECKING:
-    from memoranda.note.claims import Claim
+    from memoranda.note.claims import Claim, Sentence
 
 # A key of project kv has only one value. Traces of sessions do not state facts.
 _WITHOUT_CLAIMS = (KV_PROJECT, TRACE_PROJECT)
@@ -57,7 +57,7 @@ def rows_of(note: Note, body: str) -> list[Row]:
         return []
     # This import takes 9 ms, which processes that only read notes do not need.
     from memoranda.note.changes import item_changes
-    from memoranda.note.claims import claims, item_claims
+    from memoranda.note.claims import claims, item_claims, sentences_in
 
     # A longer text says more than one thing.
     observations = [
@@ -69,8 +69,9 @@ def rows_of(note: Note, body: str) -> list[Row]:
     statements += item_changes(note.title, observations)
     # The note of an entity has nothing but its observations and relations.
     if note.project != GRAPH_PROJECT:
-        statements += claims(body)
-        statements += _changes_of_its_time(note, body)
+        sentences = sentences_in(body)
+        statements += claims(sentences)
+        statements += _changes_of_its_time(note, body, sentences)
     space_and_scope = f"{_space(note)}\0{note.scope}"
     rows: dict[tuple[str, int], Row] = {}
     for claim in statements:
@@ -81,10 +82,13 @@ def rows_of(note: Note, body: str) -> list[Row]:
     return list(rows.values())
 
 
-def _changes_of_its_time(note: Note, body: str) -> Iterator[Claim]:
+def _changes_of_its_time(note: Note, body: str, sentences: Iterable[Sentence]) -> Iterator[Claim]:
     """Yield the claims in a note that replace earlier ones, such as "Anna moved to Porto".
 
     Sentences about a year before the note are left out, because they are not news.
+
+    body: the text of the note after its frontmatter.
+    sentences: the sentences of this text.
     """
     from memoranda.note.changes import changes, is_of_an_earlier_year
 
@@ -92,7 +96,7 @@ def _changes_of_its_time(note: Note, body: str) -> Iterator[Claim]:
     written = (note.date or "")[:4]
     if written.isdecimal():
         year = int(written)
-    for claim in changes(body):
+    for claim in changes(sentences):
         if not is_of_an_earlier_year(body[claim.start : claim.stop], year):
             yield claim
 

@@ -372,17 +372,21 @@ class NoteQueries(Queries):
         """Return the names of all projects in the index, also of those without notes."""
         return [name for (name,) in self._db.execute("select name from project order by name")]
 
-    def header_keys(self, project: str, most: int) -> list[list[str]]:
-        """Return the header keys of the notes of a project, one list per note.
+    def header_keys(self, project: str, most: int) -> tuple[int, dict[str, int]]:
+        """Return how many notes of a project were looked at, and how many of them have each key in
+        their header.
 
-        most: how many notes to read, the last indexed first.
+        most: how many notes to look at, the last indexed first.
         """
         sql = (
-            "select (select json_group_array(key) from json_each(coalesce(t.header, '{}')))"
+            "with sample as (select n.row, coalesce(t.header, '{}') as header"
             f" from note n join text t on t.row = n.row where n.project = {_PROJECT}"
-            " order by n.row desc limit ?"
+            " order by n.row desc limit ?)"
+            " select null, count(*) from sample union all"
+            " select key, count(distinct row) from sample, json_each(header) group by key"
         )
-        return [json.loads(keys) for (keys,) in self._db.execute(sql, (project, most))]
+        (_, sample_size), *counts = self._db.execute(sql, (project, most))
+        return sample_size, dict(counts)
 
     def scopes(self, project: str) -> set[str]:
         """Return the scopes that notes of a project have."""

@@ -276,7 +276,7 @@ class _Answer(NamedTuple):
     target: the note that the link leads to unless its own folder has a note that fits as well.
     form: the number in FORMS of the form in which `target` matched, or _NO_FORM. A note in the
         link's own folder wins if it matches in this form or a stricter one.
-    notes_by_folder: the candidates of the project, by folder.
+    notes_by_folder: the candidates of the project, by folder. Empty if `target` holds in every folder.
     """
 
     target: LinkTarget
@@ -406,11 +406,12 @@ class Resolver:
             former_target = self._former_target(target, searched_project, candidates)
             return _Answer(former_target, _NO_FORM, notes_by_folder={})
         inside = _inside(candidates, searched_project)
-        notes_by_folder = self._by_folder(inside, searched_project)
         if len(inside) == 1 and _by_title(target, inside, FORMS[0]):
-            # A shortcut for most links: the only candidate has exactly this title.
-            return _Answer(_target(inside), _EXACT_FORM, notes_by_folder)
+            # A shortcut for most links: the only candidate has exactly this title. So no other
+            # note can be meant in any folder.
+            return _Answer(_target(inside), _EXACT_FORM, notes_by_folder={})
 
+        notes_by_folder = self._by_folder(inside, searched_project)
         # From the strictest form to the loosest: as written, in any case, without signs.
         for number, form in enumerate(FORMS):
             if form.looseness is Looseness.SIGNS and question.target_project is None:
@@ -543,11 +544,8 @@ class Resolver:
         if slash:
             # A note whose path ends in the target is found by its file name.
             keys.add(key(target.rpartition("/")[2]))
-        is_project = (
-            first_segment.casefold() in self._projects or slug(first_segment) in self._projects
-        )
-        if slash and is_project:
-            keys.add(key(path_after_it))
+            if self.is_project(first_segment) or slug(first_segment) in self._projects:
+                keys.add(key(path_after_it))
         if target:
             return [*keys, "\0" + target]
         return list(keys)

@@ -21,12 +21,13 @@ from typing import Any, NamedTuple
 from memoranda.note.claims import (
     Claim,
     ClaimKind,
+    Sentence,
     clauses_behind,
     has_han,
     is_someone,
     is_uncertain_or_over,
     kind_of_value,
-    sentences_in,
+    placed,
     value_claim,
     without_links,
     without_opening,
@@ -35,8 +36,6 @@ from memoranda.note.claims import (
 )
 from memoranda.note.model import Observation
 
-# Characters of a note that are read.
-_MOST_TEXT_CHARACTERS = 20_000
 # Claims of one note; what says more is a log.
 _MOST_CLAIMS = 20
 # Words of which every English sentence of a change has one, beside the names of roles.
@@ -135,22 +134,20 @@ def _forms(
             yield _Form(form["verbs"], pattern, kind)
 
 
-def changes(text: str) -> list[Claim]:
-    """Return the claims in a text that replace earlier ones: "Anna moved to Porto".
+def changes(sentences: Iterable[Sentence]) -> list[Claim]:
+    """Return the claims in sentences that replace earlier ones: "Anna moved to Porto".
 
     At most _MOST_CLAIMS are returned, in the order of the text. The claims of the kind PLAIN are
     among them.
     """
     claims_found: list[Claim] = []
-    read = text[:_MOST_TEXT_CHARACTERS]
-    # Most texts have none of the words, and need no sentences.
-    if not _is_promising(read):
-        return []
-    for sentence in sentences_in(read):
-        line = text.count("\n", 0, sentence.start) + 1
-        text_of_clauses = [sentence.text, *clauses_behind(without_links(sentence.text))]
-        for claim in chain.from_iterable(map(changes_in, text_of_clauses)):
-            claims_found.append(claim._replace(line=line, start=sentence.start, stop=sentence.stop))
+    for sentence in sentences:
+        # The clauses of a sentence have no words but those of the sentence.
+        if not _is_promising(sentence.text, sentence.words):
+            continue
+        clauses = [sentence.text, *clauses_behind(without_links(sentence.text))]
+        for claim in chain.from_iterable(map(changes_in, clauses)):
+            claims_found.append(placed(claim, sentence))
         if len(claims_found) >= _MOST_CLAIMS:
             break
     return claims_found[:_MOST_CLAIMS]
@@ -196,7 +193,7 @@ def _unnamed_changes(title: str, observation: Observation) -> Iterator[Claim]:
     """
     content = observation.content
     # Nobody knows when the line was written, so what happened in a year may be old.
-    if not _is_promising(content) or _YEAR.search(content):
+    if not _is_promising(content, words_of(content)) or _YEAR.search(content):
         return
     separator = "" if has_han(content) else " "
     for claim in changes_in(f"{title}{separator}{content}"):
@@ -207,7 +204,7 @@ def _unnamed_changes(title: str, observation: Observation) -> Iterator[Claim]:
 
 def changes_in(sentence: str) -> Iterator[Claim]:
     """Yield the claims of one sentence, one for each verb whose claims it ends."""
-    if not _is_promising(sentence):
+    if not _is_promising(sentence, words_of(sentence)):
         return
     text = without_opening(without_signs(without_links(sentence)))
     text = text.replace("’m ", " am ").replace("'m ", " am ")
@@ -269,11 +266,13 @@ def _may_be_said_in_chinese(value: str, form: _Form) -> bool:
     return True
 
 
-def _is_promising(text: str) -> bool:
-    """Whether a text may have a sentence of a change. Most do not, so this check is quick."""
-    if has_han(text):
+def _is_promising(sentence: str, words: frozenset[str]) -> bool:
+    """Whether a sentence may say that something changed. Most do not, so this check is quick.
+
+    words: the words of the sentence.
+    """
+    if has_han(sentence):
         return True
-    words = words_of(text)
     if not _CHANGED.isdisjoint(words):
         return True
     return not _BE.isdisjoint(words) and not _words().roles.isdisjoint(words)

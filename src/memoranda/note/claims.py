@@ -358,29 +358,36 @@ def _numbered(names: str, first: int) -> dict[str, str]:
     return {name: str(number) for number, name in enumerate(names.split(), first)}
 
 
-def claims(text: str) -> list[Claim]:
+def claims(sentences: Sequence[Sentence]) -> list[Claim]:
     """Return the claims in the sentences of a note's text, in order, at most _MOST_CLAIMS."""
     claims_found: list[Claim] = []
-    sentences = list(sentences_in(text[:_MOST_TEXT_CHARACTERS]))
     is_alone = len(sentences) == 1
     for sentence in sentences:
-        for claim in _claims_of_sentence(sentence.text, is_alone=is_alone):
-            line = text.count("\n", 0, sentence.start) + 1
-            claims_found.append(claim._replace(line=line, start=sentence.start, stop=sentence.stop))
+        for claim in _claims_of_sentence(sentence, is_alone=is_alone):
+            claims_found.append(placed(claim, sentence))
         if len(claims_found) >= _MOST_CLAIMS:
             break
     return claims_found[:_MOST_CLAIMS]
 
 
-def _claims_of_sentence(sentence: str, *, is_alone: bool) -> Iterator[Claim]:
+def _claims_of_sentence(sentence: Sentence, *, is_alone: bool) -> Iterator[Claim]:
     """Yield the claim of a sentence, and the claims of its further clauses (clauses.py).
 
     is_alone: whether the note has only this sentence.
     """
-    for text in [sentence, *clauses_behind(sentence)]:
-        claim = claim_of(text, is_alone=is_alone)
+    if _is_promising(sentence.text, sentence.words):
+        claim = _claim_of_promising(sentence.text, is_alone=is_alone)
         if claim is not None:
             yield claim
+    for clause in clauses_behind(sentence.text):
+        claim = claim_of(clause, is_alone=is_alone)
+        if claim is not None:
+            yield claim
+
+
+def placed(claim: Claim, sentence: Sentence) -> Claim:
+    """Return a claim with the place of the sentence that makes it."""
+    return claim._replace(line=sentence.line, start=sentence.start, stop=sentence.stop)
 
 
 def clauses_behind(sentence: str) -> list[str]:
@@ -504,28 +511,44 @@ class Sentence(NamedTuple):
     """A sentence and its place in a text.
 
     start, stop: the offset of its first character, and the offset after its last.
+    line: the number of its line, from 1.
     text: the sentence itself.
+    words: its words, as `words_of` returns them.
     """
 
     start: int
     stop: int
+    line: int
     text: str
+    words: frozenset[str]
 
 
-def sentences_in(text: str) -> Iterator[Sentence]:
-    """Yield the sentences of a text. Code, quotations, tables and headings are left out."""
+def sentences_in(text: str) -> list[Sentence]:
+    """Return the sentences of a text. Code, quotations, tables and headings are left out.
+
+    Only the first _MOST_TEXT_CHARACTERS of the text are read.
+    """
+    sentences: list[Sentence] = []
     # Blanks of the same length keep the places of what follows
-    without_code = _FENCED.sub(lambda code: re.sub(r"[^\n]", " ", code[0]), text)
+    without_code = _FENCED.sub(
+        lambda code: re.sub(r"[^\n]", " ", code[0]), text[:_MOST_TEXT_CHARACTERS]
+    )
+    number = 1
     line_start = 0
     for line in without_code.splitlines(keepends=True):
         if line.lstrip()[:1] not in ("", ">", "|", "#", '"', "“"):
-            yield from _sentences_of_line(line, line_start)
+            sentences += _sentences_of_line(line, number, line_start)
+        # `splitlines` also splits at signs that do not begin a line of a file
+        if line[-1] == "\n":
+            number += 1
         line_start += len(line)
+    return sentences
 
 
-def _sentences_of_line(line: str, line_start: int) -> Iterator[Sentence]:
+def _sentences_of_line(line: str, number: int, line_start: int) -> Iterator[Sentence]:
     """Yield the sentences of one line. Long ones say more than one thing and are left out.
 
+    number: the number of the line.
     line_start: where the line begins in the text.
     """
     begin = 0
@@ -534,7 +557,7 @@ def _sentences_of_line(line: str, line_start: int) -> Iterator[Sentence]:
         sentence = piece.strip()
         if sentence and len(sentence) <= _MOST_SENTENCE_CHARACTERS:
             start = line_start + begin + piece.index(sentence)
-            yield Sentence(start, start + len(sentence), sentence)
+            yield Sentence(start, start + len(sentence), number, sentence, words_of(sentence))
         begin = end
 
 
@@ -544,8 +567,13 @@ def claim_of(sentence: str, *, is_alone: bool = True) -> Claim | None:
     is_alone: whether the note has only this sentence. In a longer note "The port is 8080" may be
         about something that an earlier sentence names, so it makes no claim there.
     """
-    if not _is_promising(sentence):
+    if not _is_promising(sentence, words_of(sentence)):
         return None
+    return _claim_of_promising(sentence, is_alone=is_alone)
+
+
+def _claim_of_promising(sentence: str, *, is_alone: bool) -> Claim | None:
+    """Return the claim in a sentence that may contain one, as `claim_of` does."""
     words = _words()
     text = without_signs(sentence)
     statement = without_opening(text)
@@ -740,12 +768,14 @@ def has_han(text: str) -> bool:
     return not text.isascii() and _HAN.search(text) is not None
 
 
-def _is_promising(sentence: str) -> bool:
-    """Whether a sentence may contain a claim. Most do not, so this check is quick."""
+def _is_promising(sentence: str, words: frozenset[str]) -> bool:
+    """Whether a sentence may contain a claim. Most do not, so this check is quick.
+
+    words: the words of the sentence.
+    """
     if has_han(sentence):
         return True
     tables = _words()
-    words = words_of(sentence)
     if not tables.triggers.isdisjoint(words):
         return True
     # Weak triggers are in too many sentences to count without a sign of a value

@@ -477,11 +477,17 @@ def _begin_alike(words: Sequence[str], phrase: Sequence[str]) -> bool:
 
 def _length_of(words: Sequence[str]) -> float:
     """Return the length of a sentence. Letters of Chinese and Japanese count as parts of words."""
-    length: float = len(words)
-    for word in words:
-        if not word.isascii() and _IDEOGRAPHS.search(word):
-            length += len(word) / _LETTERS_OF_A_WORD - 1
-    return length
+    # Most sentences have only ASCII words, which are found to be so all at once
+    if "".join(words).isascii():
+        return len(words)
+    return sum(map(_length_of_word, words))
+
+
+def _length_of_word(word: str) -> float:
+    """Return 1, or the length of a run of Chinese or Japanese letters in words."""
+    if word.isascii() or not _IDEOGRAPHS.search(word):
+        return 1
+    return len(word) / _LETTERS_OF_A_WORD
 
 
 def _language_of(counts: int) -> int:
@@ -638,12 +644,13 @@ def _pieces(words: Iterable[str]) -> Iterator[list[str]]:
     piece: list[str] = []
     room: float = _PIECE
     for part in chain.from_iterable(map(_parts_of_run, words)):
-        room -= _length_of([part])
-        if room < 0 and piece:
+        length = _length_of_word(part)
+        if room < length and piece:
             yield piece
             piece = []
-            room = _PIECE - _length_of([part])
+            room = _PIECE
         piece.append(part)
+        room -= length
     if piece:
         yield piece
 

@@ -6,7 +6,6 @@ header keys they have), and in the settings of the other programs (`sources/conv
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -56,15 +55,11 @@ def habits_of(session: ReadVerbs, project: str) -> Habits | None:
     conventions = source.conventions
     if _BASIC_MEMORY in conventions.programs:
         return None
-    # The header keys of each note of the sample.
-    samples = session.index.notes.header_keys(source.name, _SAMPLE_NOTES)
-    if not samples and not conventions.programs:
+    sample_size, counts = session.index.notes.header_keys(source.name, _SAMPLE_NOTES)
+    if not sample_size and not conventions.programs:
         return None
-    counts: Counter[str] = Counter()
-    for keys in samples:
-        counts.update(set(keys))
     # A key is usual if enough of the notes in the sample have it.
-    least_count = _SHARE * len(samples)
+    least_count = _SHARE * sample_size
     usual_keys = frozenset(key for key, count in counts.items() if count >= least_count)
     return Habits(usual_keys, conventions)
 

@@ -135,11 +135,16 @@ class _GraphFace:
             graph = self._graph(memory, arguments.get("project", GRAPH_PROJECT))
             if not only_reads:
                 return run_tool(graph, arguments, form)
-            # `at_once` reads one state of the graph, and not half of another caller's change.
-            reply = graph.at_once(lambda: run_tool(graph, arguments, form))
-            if form.teaches:
-                other_notes.add_hint(name, memory, graph, arguments, reply)
-            return reply
+
+            def read() -> Reply:
+                """Return the reply with its hint."""
+                reply = run_tool(graph, arguments, form)
+                if form.teaches:
+                    other_notes.add_hint(name, memory, graph, arguments, reply)
+                return reply
+
+            # `at_once` reads one state of the home, and not half of another caller's change.
+            return graph.at_once(read)
         except MemorandaError as error:
             return _refuse(error)
 

@@ -39,6 +39,7 @@ from memoranda.index.rows import (
 )
 from memoranda.index.search import parse
 from memoranda.index.search.chunks import READ, READ_LONG, READ_TOLD, ChunkReading
+from memoranda.index.search.many_tokens import ManyTokens
 from memoranda.index.search.queries import (
     MAX_RANKED,
     NoteContent,
@@ -82,10 +83,10 @@ _HAN = (
 # The score of a token that occurs 0, 1, … 5 times in a memory. More than five count as five.
 _COUNT_SCORES = (0.0, 1.0, 1.5, 2.0, 2.0, 3.0)
 _TAG_SCORE = 1.0
-# A smart search looks about this many times whether a note has a token of the query. In many notes,
-# it looks for the first tokens only, but for at least _FEWEST_SMART_TOKENS.
-_MOST_SMART_LOOKS = 2_000_000
-_FEWEST_SMART_TOKENS = 200
+# With more tokens, a smart search finds those of a note by their beginnings (`ManyTokens`). With
+# fewer, or in a longer text, looking for each of them is faster.
+_MANY_SMART_TOKENS = 200
+_LONG_SMART_TEXT = 10_000
 # A note with more characters, counted again for each token, is read up to here.
 _MOST_SMART_CHARACTERS = 30_000_000
 # A query with this many terms is pasted text, even with quotes and capital operators in it.
@@ -678,8 +679,8 @@ def smart_search(
     The best memories come first. Equal scores are sorted by time of creation, the newest first,
     then by id. Stop words count only if `text` has no other words. Every note that passes the
     filters is read: a token also counts inside longer words, which full-text tables cannot find.
-    So that others need not wait long, only the first tokens of a very long query count, and only the
-    beginning of a very long note is read for it.
+    So that others need not wait long, only the beginning of a very long note is read for a very long
+    query.
 
     query: the filters, which must name projects.
     viewer: the agent that asks; None for the owner. Hidden notes are left out.
@@ -692,12 +693,17 @@ def smart_search(
         raise InvalidInput("no valid tokens in query")
     counted_tokens = _counted_tokens(text, query_tokens)
     with search_context(db, query, viewer) as context:
-        most_tokens = max(_FEWEST_SMART_TOKENS, _MOST_SMART_LOOKS // max(1, context.size))
-        del counted_tokens[most_tokens:]
+        has_many_tokens = len(counted_tokens) > _MANY_SMART_TOKENS
+        many_tokens = ManyTokens(counted_tokens if has_many_tokens else ())
         most_characters = _MOST_SMART_CHARACTERS // len(counted_tokens)
         candidates: list[_SmartCandidate] = []
         for content in context.contents():
-            candidate = _smart_score(content, counted_tokens, most_characters)
+            lower_text = content.text[:most_characters].lower()
+            if has_many_tokens and len(lower_text) <= _LONG_SMART_TEXT:
+                tokens_held = many_tokens.in_text(lower_text)
+            else:
+                tokens_held = [token for token in counted_tokens if token in lower_text]
+            candidate = _smart_score(content, lower_text, tokens_held)
             if candidate is not None:
                 candidates.append(candidate)
         archived_rows = context.archived([candidate.row for candidate in candidates])
@@ -770,26 +776,22 @@ def _counted_tokens(text: str, query_tokens: list[str]) -> list[str]:
 
 
 def _smart_score(
-    content: NoteContent, counted_tokens: Sequence[str], most_characters: int
+    content: NoteContent, lower_text: str, tokens_held: list[str]
 ) -> _SmartCandidate | None:
     """Score a note by how often it contains each token. Return None if it contains none.
 
     A tag that equals a token adds _TAG_SCORE.
 
-    counted_tokens: the tokens to look for.
-    most_characters: how many characters of the text are read.
+    lower_text: the part of its text that is read, in lower case.
+    tokens_held: the tokens that this part contains.
     """
-    lower_body = content.text[:most_characters].lower()
-    tokens_held: list[str] = []
-    score = 0.0
-    for token in counted_tokens:
-        # Splitting up to five times stops at the fifth occurrence, so a long text need not be read.
-        count = len(lower_body.split(token, 5)) - 1
-        if count:
-            tokens_held.append(token)
-            score += _COUNT_SCORES[count]
     if not tokens_held:
         return None
+    score = 0.0
+    for token in tokens_held:
+        # Splitting up to five times stops at the fifth occurrence, so a long text need not be read.
+        count = len(lower_text.split(token, 5)) - 1
+        score += _COUNT_SCORES[count]
     if content.tags:
         lower_tags = {tag.lower() for tag in json.loads(content.tags)}
         score += _TAG_SCORE * len(lower_tags.intersection(tokens_held))

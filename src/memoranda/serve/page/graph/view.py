@@ -530,9 +530,10 @@ def _links_between(
         if kind not in ("", name):
             continue
         # Links between clusters are counted in both directions together.
-        first = min(source_cluster, target_cluster)
-        second = max(source_cluster, target_cluster)
-        between[(first, second)] += 1
+        if source_cluster < target_cluster:
+            between[source_cluster, target_cluster] += 1
+        else:
+            between[target_cluster, source_cluster] += 1
     return between
 
 

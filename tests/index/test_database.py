@@ -84,6 +84,16 @@ def test_a_damaged_or_foreign_index_is_made_anew(tmp_path: Path, damage: str) ->
     assert open_files_below(tmp_path) == []
 
 
+def test_an_index_that_is_made_after_another_was_filled_holds_nothing(tmp_path: Path) -> None:
+    first = filled(tmp_path / "first.db")
+    second = Desk(tmp_path / "second.db")
+    second.holds_nothing()
+    in_memory = Desk(tmp_path / "no folder" / "index.db")
+    in_memory.holds_nothing()
+    for desk in (first, second, in_memory):
+        desk.index.close()
+
+
 @pytest.mark.parametrize(
     "damage",
     [

@@ -76,3 +76,16 @@ def test_text_without_such_a_number_has_no_forms(text: str) -> None:
 def test_numbers_of_a_text_are_given_once_in_order() -> None:
     forms = number_forms("Pay 1,299.99 and 1.299,99, then call 030/1234567")
     assert forms == ["1299 99", "1234567"]
+
+
+@pytest.mark.parametrize(
+    ("number", "form"),
+    [("1,299.99", "1299 99"), ("030/1234567", "1234567"), ("555-123-4567", "1234567")],
+)
+def test_number_begins_after_a_space_or_a_bracket_and_not_within_a_word(
+    number: str, form: str
+) -> None:
+    for before in ("", " ", "\n", "(", "€", "“"):
+        assert number_forms(f"{before}{number}") == [form], before
+    for before in ("x", "_", ".", "é"):
+        assert number_forms(f"{before}{number}") == [], before

@@ -8,12 +8,13 @@ reading, a copy in memory, or an empty index in memory.
 
 from __future__ import annotations
 
+import atexit
 import os
 import sqlite3
 import time
 from collections.abc import Callable, Collection, Iterator
 from contextlib import AbstractContextManager, closing, contextmanager, nullcontext, suppress
-from functools import wraps
+from functools import cache, wraps
 from pathlib import Path
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
@@ -566,11 +567,23 @@ def _make(path: Path | None) -> sqlite3.Connection:
         os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
         os.chmod(path, 0o600)
     db = _connect(path)
-    script = SCHEMA.read_text(encoding="utf-8")
     with closed_on_error(db):
-        db.executescript(
-            f"begin immediate;\n{script}\npragma user_version = {SCHEMA_VERSION};\ncommit;"
-        )
+        _empty_index().backup(db)
+    return db
+
+
+@cache
+def _empty_index() -> sqlite3.Connection:
+    """Return an empty index in memory, of which every new index of this process is a copy.
+
+    To copy its pages takes a third of the time of making them.
+    """
+    db = _connect(None)
+    atexit.register(db.close)
+    script = SCHEMA.read_text(encoding="utf-8")
+    db.executescript(
+        f"begin immediate;\n{script}\npragma user_version = {SCHEMA_VERSION};\ncommit;"
+    )
     return db
 
 

@@ -40,7 +40,7 @@ class ProjectList(HomeSession):
     @property
     def projects(self) -> list[Project]:
         """The projects that the caller may use (see `Memory.projects`)."""
-        return [self._project(self.engine.sources[name]) for name in self.project_names]
+        return [self._project(source) for source in self._usable_sources()]
 
     @property
     def project_names(self) -> list[str]:
@@ -48,15 +48,19 @@ class ProjectList(HomeSession):
 
         The archive is left out. So is the project of session traces while it has no folder.
         """
+        return [source.name for source in self._usable_sources()]
+
+    def _usable_sources(self) -> list[Source]:
+        """Return the sources of the projects in `project_names`."""
         self.engine.reload_config()
-        names: list[str] = []
+        usable_sources: list[Source] = []
         for name, source in self.engine.sources.items():
             is_missing_trace_folder = name == TRACE_PROJECT and not os.path.isdir(source.root)
             if name == ARCHIVE_PROJECT or is_missing_trace_folder:
                 continue
             if self.may_use(name):
-                names.append(name)
-        return names
+                usable_sources.append(source)
+        return usable_sources
 
     def project(self, name: str) -> Project:
         """Return the project with a name.

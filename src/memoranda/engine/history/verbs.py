@@ -32,9 +32,11 @@ from memoranda.engine.writing import as_file, id_list
 from memoranda.errors import (
     Ambiguous,
     CannotUndo,
+    InvalidInput,
     MemorandaError,
     NotFound,
     NotInHistory,
+    OutsideError,
     UndoObstacle,
 )
 from memoranda.index.rows import NoteInfo
@@ -342,7 +344,7 @@ class HistoryVerbs(NoteVerbs):
                     return self._location_of(memory)
 
         # A note that is there, by its own id or name.
-        with suppress(NotFound):
+        with suppress(NotFound, InvalidInput, OutsideError):
             return self._location_named(ref, Looseness.EXACT, own_location)
 
         # The id of a memory that is gone or merged, or the beginning of one.
@@ -360,14 +362,14 @@ class HistoryVerbs(NoteVerbs):
     def _location_named(
         self, ref: str, looseness: Looseness, own_location: Location | None
     ) -> Location:
-        """Return the place of the note that a reference names. Raises NotFound, Ambiguous.
+        """Return the place of the note that a reference names. Raises the errors of `find`.
 
         looseness: how much the name may differ from the note's own: EXACT, CASE or SIGNS.
         own_location: the place in this home that `ref` means as a path. A permalink may look like
             such a path. If it is the permalink of several notes, the path is meant.
         """
         try:
-            info = self.find_any(ref, looseness=looseness)
+            info = self._memory_or_note(ref, looseness)
         except Ambiguous:
             if own_location is None:
                 raise

@@ -10,11 +10,13 @@ from memoranda.engine.exchange import Exchange
 def test_import_that_meets_another_says_to_import_again(
     terminal: Any, tmp_path: Any, monkeypatch: Any
 ) -> None:
-    source = ("--home", str(tmp_path / "source"))
+    source = str(tmp_path / "source")
+    lines = str(tmp_path / "lines.jsonl")
     note = '{"title":"Tea","folder":"x","content":"tea at four"}'
-    assert terminal(*source, "call", "write_note", note).status == 0
-    lines = tmp_path / "lines.jsonl"
-    assert terminal(*source, "export", "--output", str(lines)).status == 0
+    written = terminal("--home", source, "call", "write_note", note)
+    assert written.status == 0
+    exported = terminal("--home", source, "export", "--output", lines)
+    assert exported.status == 0
     add_files = Exchange.add_files
 
     def add_after_another(exchange: Exchange, *arguments: Any) -> None:
@@ -23,10 +25,12 @@ def test_import_that_meets_another_says_to_import_again(
         add_files(exchange, *arguments)
 
     monkeypatch.setattr(Exchange, "add_files", add_after_another)
-    run = terminal("import", "--input", str(lines))
+    run = terminal("import", "--input", lines)
     assert run.status == 1
     assert "was written by another program during the import" in run.err
     assert "Import the same again" in run.err
     monkeypatch.undo()
-    assert terminal("import", "--input", str(lines)).status == 0
-    assert "tea at four" in terminal.ok("list")
+    again = terminal("import", "--input", lines)
+    assert again.status == 0
+    listed = terminal.ok("list")
+    assert "tea at four" in listed

@@ -76,14 +76,17 @@ def test_project_whose_folder_is_missing_is_named_by_what_reads(
     terminal: Any, tmp_path: Any
 ) -> None:
     vault = tmp_path / "vault"
+    unplugged = tmp_path / "unplugged"
     vault.mkdir()
-    (vault / "v.md").write_text("the finch sings\n")
+    note = vault / "v.md"
+    note.write_text("the finch sings\n")
     terminal.ok("project", "add", "vault", str(vault))
     terminal.ok("list")
-    shutil.move(vault, tmp_path / "unplugged")
+    shutil.move(vault, unplugged)
     for command in (("list",), ("search", "finch"), ("status",)):
         run = terminal(*command)
         assert run.status == 0, run.err
         assert "The folder of project vault is missing" in run.err, command
-    shutil.move(tmp_path / "unplugged", vault)
-    assert terminal("search", "finch").err == ""
+    shutil.move(unplugged, vault)
+    run = terminal("search", "finch")
+    assert run.err == ""

@@ -838,7 +838,8 @@ def test_the_name_of_a_folder_that_other_notes_are_in_is_no_trace(memory: Memory
     erasure = memory.erase(erased)
 
     assert erasure.remains == ()
-    last_change = memory.log(limit=0)[0]
+    changes = memory.log(limit=0)
+    last_change = changes[0]
     assert last_change.verb == "erase"
 
 

@@ -65,7 +65,9 @@ def test_a_note_that_left_its_place_is_erased_with_its_texts_from_there(
     assert erased.remains == ()
     assert not holds_word(memory)
     # Of the other note, nothing is lost.
-    assert [change.verb for change in memory.log(limit=0)] == ["erase", "write"]
+    changes = memory.log(limit=0)
+    verbs = [change.verb for change in changes]
+    assert verbs == ["erase", "write"]
 
 
 @pytest.mark.parametrize("way", LEAVING)

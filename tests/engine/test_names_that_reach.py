@@ -62,11 +62,15 @@ def test_an_id_that_only_begins_like_that_of_a_memory_reaches_nothing(
     if is_deleted:
         terminal("delete", "abcd1234")
     before = texts(terminal.home)
-    ran = terminal(command, f"abcd1234-{OTHER_REST}", *(["--yes"] if command == "erase" else []))
+    words = [command, f"abcd1234-{OTHER_REST}"]
+    if command == "erase":
+        words.append("--yes")
+    ran = terminal(*words)
 
     assert ran.status != 0
     assert "not found" in ran.err
-    assert texts(terminal.home) == before
+    after = texts(terminal.home)
+    assert after == before
 
 
 def test_digits_that_two_deleted_memories_share_are_refused_and_a_whole_id_is_not(
@@ -148,7 +152,8 @@ def test_the_beginning_of_an_id_that_somebody_made_up_is_no_name_for_a_change(
     home = Path(memory.engine.ledger.layout.root)
     file = put_note(home, "Meeting.md", DAY_NOTE)
     # The note of the day is gone, or was never there.
-    assert memory.read("20240101").title == "Meeting"
+    note = memory.read("20240101")
+    assert note.title == "Meeting"
 
     with pytest.raises(errors.NotFound):
         memory.delete("20240101")

@@ -54,10 +54,12 @@ def test_index_in_memory_serves_later_calls_and_follows_the_disk(home, disk):
     with open_session(home, watch=False) as memory:
         assert found(memory, "heron") == ["Heron"]
         first_index = memory.engine.index.identity
-        (home / "notes" / "Tea.md").write_text("coffee at nine\n")
+        tea = home / "notes" / "Tea.md"
+        tea.write_text("coffee at nine\n")
         assert found(memory, "coffee") == ["Tea"]
         assert found(memory, "four") == []
-        assert memory.engine.index.identity == first_index
+        last_index = memory.engine.index.identity
+        assert last_index == first_index
 
 
 def test_index_on_disk_is_made_and_used_once_the_disk_has_room(home, disk):
@@ -67,13 +69,16 @@ def test_index_on_disk_is_made_and_used_once_the_disk_has_room(home, disk):
         assert found(memory, "heron") == ["Heron"]
         memory.write(Draft("the finch sings", title="Finch"))
         assert found(memory, "finch") == ["Finch"]
-        assert not memory.engine.index.is_copy
-    assert (home / ".memoranda" / "index.db").stat().st_size > 0
+        index = memory.engine.index
+        assert not index.is_copy
+    index_file = home / ".memoranda" / "index.db"
+    assert index_file.stat().st_size > 0
 
 
 def test_home_that_is_gone_is_not_served_from_memory(home, disk, tmp_path):
     with open_session(home, watch=False) as memory:
         assert found(memory, "heron") == ["Heron"]
-        home.rename(tmp_path / "elsewhere")
+        elsewhere = tmp_path / "elsewhere"
+        home.rename(elsewhere)
         with pytest.raises(errors.StorageError):
             memory.search("heron")

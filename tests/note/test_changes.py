@@ -162,7 +162,9 @@ def test_two_values_of_one_category_end_nothing() -> None:
 )
 def test_fact_without_its_subject_is_about_the_note(title: str, content: str, value: str) -> None:
     fact = Observation("place", content, line=3)
-    (claim,) = item_claims(title, [fact], [])
+    claims = list(item_claims(title, [fact], []))
+    claim = claims[0]
+    assert len(claims) == 1
     assert claim.name == title
     assert claim.value == value
     assert claim.line == 3

@@ -27,10 +27,11 @@ def reminder(web, text, **span):
 def buttons_for(html, note):
     """The actions that a page offers for a reminder."""
     forms = re.findall(r'action="/page/reminder".*?</form>', html, re.S)
-    forms_of_note = [form for form in forms if note.id in form]
     actions = set()
-    for form in forms_of_note:
-        actions.update(re.findall(r'name="action" value="(\w+)"', form))
+    for form in forms:
+        if note.id in form:
+            actions_of_form = re.findall(r'name="action" value="(\w+)"', form)
+            actions.update(actions_of_form)
     return actions
 
 

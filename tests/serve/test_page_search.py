@@ -130,8 +130,8 @@ async def test_a_place_is_marked_in_every_hit_that_has_it(web, page):
     html = await page.see("/page/search?q=Lena Fischer moved to Gdańsk")
     hits = re.findall(r'<li class="hit".*?</li>', html, re.S)
     assert len(hits) == 6
-    marked = [hit for hit in hits if "<mark>Gdańsk</mark>" in hit]
-    assert marked == hits
+    for hit in hits:
+        assert "<mark>Gdańsk</mark>" in hit
 
 
 @pytest.mark.parametrize("values", [[50.5, 30.5, 19.0], [33.4, 33.3, 33.3], [110.4, 5.6, -16.0]])

@@ -116,3 +116,22 @@ def test_built_in_projects_are_offered_beside_a_configuration_nobody_can_read(
     terminal.configure("projects: [\n")
     assert offered(terminal, monkeypatch, "memory project default no") == ["notes"]
     assert offered(terminal, monkeypatch, "memory context x --project no") == ["notes"]
+
+
+def test_home_with_a_typing_mistake_is_completed_without_a_word(
+    terminal: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    assert terminal("--home", f"{tmp_path}/notes", "write", "tea at four").status == 0
+    # `offered` checks that nothing is on stderr.
+    assert offered(terminal, monkeypatch, f"memory --home {tmp_path}/notse read ") == []
+
+
+def test_home_with_a_missing_project_is_completed_without_a_word(
+    terminal: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    folder = tmp_path / "work"
+    folder.mkdir()
+    assert terminal("project", "add", "work", str(folder)).status == 0
+    folder.rmdir()
+    assert offered(terminal, monkeypatch, "memory project remove ") == ["work"]
+    offered(terminal, monkeypatch, "memory read ")

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import gc
 import os
+import sqlite3
 import stat
 from pathlib import Path
 
 import pytest
 
 from index.conftest import WORD_TABLES, Desk
+from memoranda.index import database
 from memoranda.index.index import Index
 from memoranda.ledger.database import LedgerDatabase
 
@@ -124,6 +126,32 @@ def test_where_no_file_can_be_made_the_index_is_one_in_memory(tmp_path: Path) ->
     assert index.notes.projects() == []
     assert index.identity == (1,)
     index.close()
+
+
+def test_an_index_that_another_program_locks_as_it_is_made_is_one_in_memory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    connect = database._connect
+    others: list[sqlite3.Connection] = []
+
+    def connect_and_lock(path: Path | None, option: str = "") -> sqlite3.Connection:
+        connection = connect(path, option)
+        if path is not None:
+            connection.execute("pragma busy_timeout = 1")
+            others.append(sqlite3.connect(path, isolation_level=None))
+            others[-1].execute("begin exclusive")
+        return connection
+
+    monkeypatch.setattr(database, "_connect", connect_and_lock)
+    folder = tmp_path / "state"
+    folder.mkdir()
+    index = Index(folder / "index.db")
+    index.pin()
+    assert index.notes.projects() == []
+    assert index.is_copy
+    index.close()
+    for other in others:
+        other.close()
 
 
 def test_a_file_that_was_replaced_is_opened_anew_unless_it_is_pinned(tmp_path: Path) -> None:

@@ -161,7 +161,9 @@ class Invocation:
 
         The command goes on, since any command creates the home it needs (contract 001, 1).
         """
-        if self.command.partition(" ")[0] in _SILENT_ABOUT_PLACES:
+        # What a completion says would appear in the middle of the line that is being typed.
+        is_completing = COMPLETE_VARIABLE in os.environ
+        if is_completing or self.command.partition(" ")[0] in _SILENT_ABOUT_PLACES:
             return
         if self.config and not os.path.lexists(settings.file):
             output.notice(f"warning: there is no file {settings.file}, so the defaults hold")

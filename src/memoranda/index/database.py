@@ -568,8 +568,21 @@ def _make(path: Path | None) -> sqlite3.Connection:
         os.chmod(path, 0o600)
     db = _connect(path)
     with closed_on_error(db):
-        _empty_index().backup(db)
+        _empty_index().backup(db, progress=_refuse_if_locked)
     return db
+
+
+def _refuse_if_locked(status: int, _remaining: int, _total: int) -> None:
+    """End the copying into a file that another program has locked.
+
+    Without this, `backup` tries again for as long as the lock is held.
+
+    status: the result code of the last step.
+
+    Raises sqlite3.OperationalError.
+    """
+    if status in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
+        raise sqlite3.OperationalError("database is locked")
 
 
 @cache

@@ -104,3 +104,34 @@ def test_a_shell_completes_projects_that_the_agent_may_use(
 
     assert HIDDEN not in completed("alice")
     assert HIDDEN in completed("bob")
+
+
+LINKS = ("[[NAME::Plan]]", "[[NAME::Plan#Next]]", "[[NAME::Gone|shown]]")
+
+
+@pytest.mark.parametrize("link", LINKS)
+@pytest.mark.parametrize("argv", [("doctor",), ("project", "check", "notes")], ids=" ".join)
+def test_a_link_into_a_hidden_project_is_listed_as_one_into_a_project_that_is_not_there(
+    hidden: Any, link: str, argv: tuple[str, ...]
+) -> None:
+    note = hidden.home / "notes" / "Link.md"
+    note.write_text(f"see {link.replace('NAME', HIDDEN)}\n")
+    answer_for_hidden = answer(hidden, HIDDEN, argv)
+    note.write_text(f"see {link.replace('NAME', UNKNOWN)}\n")
+    assert answer_for_hidden == answer(hidden, UNKNOWN, argv)
+    assert "[[NAME::" in answer_for_hidden[1]
+
+
+@pytest.mark.parametrize("link", LINKS)
+def test_a_relation_into_a_hidden_project_is_told_as_one_into_a_project_that_is_not_there(
+    hidden: Any, link: str
+) -> None:
+    note = hidden.home / "notes" / "Link.md"
+    arguments = json.dumps({"url": "memory://notes/link", "output_format": "json"})
+    relations = []
+    for name in (HIDDEN, UNKNOWN):
+        note.write_text(f"see {link.replace('NAME', name)}\n")
+        _, out, _ = answer(hidden, name, ("call", "build_context", arguments))
+        relations.append(json.loads(out)["results"][0]["relations"])
+    assert relations[0] == relations[1]
+    assert relations[0][0]["target"].startswith("NAME::")

@@ -356,3 +356,66 @@ def test_a_new_notes_text_that_was_replaced_unseen_is_said_to_be_lost(terminal: 
 )
 def test_a_number_of_any_change_is_taken_for_a_number(text: str, is_one: bool) -> None:
     assert is_number(text) is is_one
+
+
+def _call(terminal: Any, tool: str, **arguments: Any) -> None:
+    terminal.ok("call", tool, json.dumps(arguments))
+
+
+@pytest.fixture
+def moved(terminal: Any) -> Any:
+    """The command, in a home where `notes/a/Plan.md` was moved to `notes/b/Plan.md`."""
+    # Without a permalink, the former path does not name the note at its new place.
+    folder = terminal.home / "notes" / "a"
+    folder.mkdir(parents=True)
+    (folder / "Plan.md").write_text("alpha\n")
+    _call(
+        terminal,
+        "edit_note",
+        identifier="a/Plan.md",
+        operation="append",
+        content="more",
+        project="notes",
+    )
+    _call(
+        terminal,
+        "move_note",
+        identifier="a/Plan.md",
+        destination_path="b/Plan.md",
+        project="notes",
+    )
+    return terminal
+
+
+def test_a_place_has_no_text_after_the_change_that_moved_its_note_away(moved: Any) -> None:
+    number = str(moved("log", "--json").json["entries"][0]["change"])
+    shown = moved("show", "notes/a/Plan.md", "--at", number)
+    assert shown.status == 1
+    assert shown.error == f"there was no text of notes/a/Plan.md at {number}"
+    assert "alpha" not in shown.out
+
+
+def test_the_new_place_has_the_text_after_the_change_that_moved_a_note_there(moved: Any) -> None:
+    number = str(moved("log", "--json").json["entries"][0]["change"])
+    assert "alpha" in moved.ok("show", "notes/b/Plan.md", "--at", number)
+
+
+def test_the_former_place_has_the_text_before_the_change_that_moved_it_away(moved: Any) -> None:
+    number = moved("log", "--json").json["entries"][0]["change"] - 1
+    # The history keeps a text when a later change replaces it.
+    _call(
+        moved,
+        "edit_note",
+        identifier="b/Plan.md",
+        operation="append",
+        content="most",
+        project="notes",
+    )
+    assert "alpha" in moved.ok("show", "notes/a/Plan.md", "--at", str(number))
+
+
+def test_a_place_has_no_text_after_the_change_that_deleted_its_note(moved: Any) -> None:
+    moved.ok("delete", "notes/b/Plan.md")
+    number = str(moved("log", "--json").json["entries"][0]["change"])
+    shown = moved("show", "notes/b/Plan.md", "--at", number)
+    assert shown.error == f"there was no text of notes/b/Plan.md at {number}"

@@ -260,3 +260,41 @@ def test_counts_of_many_large_entries_are_folded_whatever_the_limit(
 
     access_counts = [row["access_count"] for row in rows(folder)]
     assert access_counts == [1, 1, 1]
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        pytest.param("7", "8", id="text"),
+        pytest.param(7.0, 8.0, id="fraction-of-zero"),
+        pytest.param(7, 8, id="whole-number"),
+        pytest.param("many", 1, id="no-number"),
+        pytest.param(None, 1, id="null"),
+        pytest.param(True, 1, id="truth-value"),
+        pytest.param("9" * 5000, 1, id="too-many-digits"),
+    ],
+)
+def test_a_count_of_another_program_goes_on_in_its_form(
+    memory: MemorySession, folder: Path, before: Any, after: Any
+) -> None:
+    folder.mkdir()
+    row = {"key": "name", "value": "Ann", "access_count": before}
+    (folder / "default.json").write_text(json.dumps([row]))
+    entry_folder = JsonEntryFolder(folder)
+    entries = entry_folder.entries(memory)
+
+    entries.count(entries.get("default", "name"))
+    entry_folder.fold()
+
+    count = rows(folder)[0]["access_count"]
+    assert count == after
+    assert type(count) is type(after)
+
+
+def test_a_count_written_as_a_text_is_told_as_a_number(
+    memory: MemorySession, entries: JsonEntries, folder: Path
+) -> None:
+    folder.mkdir()
+    row = {"key": "name", "value": "Ann", "access_count": "7"}
+    (folder / "default.json").write_text(json.dumps([row]))
+    assert entries.get("default", "name").access_count == 7

@@ -70,12 +70,16 @@ def text_at(memory: MemorySession, place: str, time_text: str, moment: datetime 
     time_text: the text that the person typed: the number of a change, or a time.
     moment: the time that `time_text` means. None if it is the number of a change.
     """
+    project, _, path = place.partition("/")
     for change in memory.log(place, limit=0):
         if moment is None:
             is_early_enough = change.number <= number_of(time_text)
         else:
             is_early_enough = parse_stamp(change.time) <= moment
         if is_early_enough:
+            # After this change, the note was at another place, or gone.
+            if change.empties(project, path):
+                break
             after = text_changed(memory, place, change).after
             if after is None:
                 raise Failure(f"the text of {place} at {time_text} is no longer kept", "not_found")

@@ -404,7 +404,9 @@ def subject_lines(item: ReviewItem) -> list[str]:
 
 def preview(content: str, length: int) -> str:
     """Return the first `length` characters as one line, with `...` if more follow."""
-    line = one_line(content)
+    # A line break of two characters becomes one blank. A note may have millions of characters, so
+    # only those are looked at that may be shown, and one line break more.
+    line = one_line(content[: 2 * length + 2])
     if len(line) <= length:
         return line
     return line[:length] + "..."

@@ -46,11 +46,14 @@ from memoranda.sources.json_rows import (
     namespace_in,
     stem_of,
 )
+from memoranda.text.pattern import lazy_pattern
 from memoranda.text.unicode import repair_surrogates
 from memoranda.text.user_path import absolute_path
 
 # The fields of a row that are written here. Other fields belong to other programs.
 _KNOWN = ("key", "value", "created_at", "accessed_at", "expires_at", "access_count", "namespace")
+# A count that another program wrote as a text. Python refuses to read a number of very many digits.
+_COUNT_IN_TEXT = lazy_pattern(r"[0-9]{1,18}")
 
 
 class JsonEntryFolder:
@@ -110,7 +113,8 @@ class JsonEntryFolder:
 
         name: the entry's name in the log of reads.
         """
-        counted_row = row | {"access_count": _number(row.get("access_count")) + recalls}
+        count = row.get("access_count")
+        counted_row = row | {"access_count": _count_with_recalls(count, recalls)}
         last_recall = self.recalled.get(name)
         if last_recall is None:
             return counted_row
@@ -497,7 +501,29 @@ def _value(row: Row) -> str:
 
 
 def _number(value: Any) -> int:
-    """Return the count in a field of a row; 0 if the field is not a whole number."""
-    if isinstance(value, int) and not isinstance(value, bool):
+    """Return the count in a field of a row; 0 if the field is not a whole number.
+
+    Another program may have written the number as a text (`"7"`) or with a fraction of zero (`7.0`).
+    """
+    if isinstance(value, bool):
+        return 0
+    if isinstance(value, int):
         return value
+    if isinstance(value, float) and value.is_integer():
+        return int(value)
+    if isinstance(value, str) and _COUNT_IN_TEXT.fullmatch(value):
+        return int(value)
     return 0
+
+
+def _count_with_recalls(count: Any, recalls: int) -> int | float | str:
+    """Return the value of the field `access_count` with more recalls, in the form that it had.
+
+    count: the value of the field; None if the row has no such field.
+    """
+    total = _number(count) + recalls
+    if isinstance(count, float) and count.is_integer():
+        return float(total)
+    if isinstance(count, str) and _COUNT_IN_TEXT.fullmatch(count):
+        return str(total)
+    return total

@@ -175,7 +175,8 @@ class LinkQueries(Queries):
     def _shown_target(resolver: Resolver, link: _Link, answer: LinkTarget) -> str:
         """Return the target of a link as shown: `Plan` of `[[work::Plan#Next]]`.
 
-        If `work` is not a project, or a note has `Plan#Next` in its name, this part stays.
+        If the link leads to no note, `work::` stays. It also stays if `work` is not a project, and
+        `#Next` stays if a note has it in its name.
 
         resolver: knows the projects.
         answer: the note to which the link leads.
@@ -184,7 +185,11 @@ class LinkQueries(Queries):
             target = link.target + link.rest
         else:
             target = link.target
-        if link.target_project is None or resolver.is_project(link.target_project):
+        if link.target_project is None:
+            return target
+        # A link without a note is shown alike whether `work` is hidden from the viewer or does not
+        # exist, so it does not tell an agent that a hidden project exists.
+        if answer.row is not None and resolver.is_project(link.target_project):
             return target
         return f"{link.target_project}::{target}"
 

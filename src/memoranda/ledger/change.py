@@ -204,6 +204,26 @@ class Change(ValueObject):
             if file.do in (StepKind.PUT, StepKind.REMOVE, StepKind.MOVE):
                 yield file
 
+    def empties(self, project: str, path: str) -> bool:
+        """Whether this change moved the note at a place away or removed it, and put no other there.
+
+        project, path: the place.
+        """
+        has_left = False
+        for file in self.files:
+            if file.project != project:
+                continue
+            is_removed = file.do == StepKind.REMOVE and file.path == path
+            is_moved = file.do == StepKind.MOVE and file.path_after_move(path) is not None
+            if is_removed or is_moved:
+                has_left = True
+            # A later step of the change may bring another note to the place.
+            is_written = file.do == StepKind.PUT and file.path == path
+            is_reached = file.do == StepKind.MOVE and file.path_before_move(path) is not None
+            if is_written or is_reached:
+                has_left = False
+        return has_left
+
     def moves_by_rewriting(self) -> dict[int, int]:
         """Return which files this change removed and wrote at another place, as positions in `files`.
 

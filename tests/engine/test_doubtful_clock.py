@@ -1,4 +1,4 @@
-"""A clock that is years ahead for a while ends no history; a home that rested for years goes on."""
+"""A clock that is months or years ahead for a while ends no history; a home that rested goes on."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ def home(tmp_path):
         yield memory
 
 
-@pytest.mark.parametrize("years", [1, 5, 70])
-def test_a_clock_that_jumps_years_ahead_forgets_no_change(home, years):
-    home.time.now = NOW + timedelta(days=365 * years)
+@pytest.mark.parametrize("days", [91, 100, 200, 359, 365, 365 * 5, 365 * 70])
+def test_a_clock_that_jumps_ahead_forgets_no_change(home, days):
+    home.time.now = NOW + timedelta(days=days)
     # Upkeep writes at the wrong time, too.
     home.write(Draft("by the wrong clock", title="Later"))
     assert home.purge_history() == 0
@@ -64,13 +64,16 @@ def test_a_change_made_while_the_clock_was_years_ahead_keeps_no_other(home):
     home.write(Draft("by the wrong clock", title="Ahead"))
     home.time.now = NOW + timedelta(days=1)
     home.write(Draft("right again", title="Right"))
-    home.time.now = NOW + timedelta(days=95)
+    home.time.now = NOW + timedelta(days=50)
     home.write(Draft("in use", title="Used"))
+    home.time.now = NOW + timedelta(days=95)
+    home.write(Draft("still in use", title="Still"))
     assert home.purge_history() == 3
 
 
-def test_a_home_that_rested_for_years_forgets_a_week_after_its_next_change(home):
-    home.time.now = NOW + timedelta(days=365 * 3)
+@pytest.mark.parametrize("days", [91, 200, 365 * 3])
+def test_a_home_that_rested_forgets_a_week_after_its_next_change(home, days):
+    home.time.now = NOW + timedelta(days=days)
     home.write(Draft("back again", title="Back"))
     home.time.now += timedelta(days=6)
     assert home.purge_history() == 0
@@ -80,6 +83,15 @@ def test_a_home_that_rested_for_years_forgets_a_week_after_its_next_change(home)
 
 
 def test_a_home_in_use_forgets_what_is_older_than_its_setting(home):
-    home.time.now = NOW + timedelta(days=100)
+    home.time.now = NOW + timedelta(days=60)
     home.write(Draft("in use", title="Used"))
+    home.time.now = NOW + timedelta(days=100)
+    assert home.purge_history() == 2
+
+
+def test_a_history_of_a_day_is_forgotten_by_a_home_in_use(home):
+    home.configure("history.days", 1)
+    home.time.now = NOW + timedelta(hours=20)
+    home.write(Draft("in use", title="Used"))
+    home.time.now = NOW + timedelta(hours=35)
     assert home.purge_history() == 2

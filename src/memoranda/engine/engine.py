@@ -964,10 +964,10 @@ class Engine:
                 # Some texts in use may be unknown yet, so nothing is forgotten this time.
                 return 0
             now = self.clock()
-            # A clock that is years ahead for an hour must not end the history.
-            if self.ledger.history.is_clock_doubtful(now):
-                return 0
             oldest_kept = now - timedelta(days=self.settings.history_days)
+            # A clock that is months ahead for an hour must not end the history.
+            if self.ledger.history.is_clock_doubtful(now, oldest_kept):
+                return 0
             return self.ledger.purge(oldest_kept, self._present_texts, now)
 
     def _present_texts(self) -> set[str]:

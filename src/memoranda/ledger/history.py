@@ -103,9 +103,7 @@ _MENTION = (
 _TEXTS_AT_A_TIME = 50
 # Changes looked at together when they are purged.
 _PURGED_AT_A_TIME = 10_000
-# A clock that is this much ahead of the latest change may be wrong.
-_LONGEST_PAUSE = timedelta(days=360)
-# A clock is believed once a change is this old by it.
+# A clock is believed once a change is this old by it, and not yet old enough to be forgotten.
 _BELIEVED_AFTER = timedelta(days=7)
 # Characters of a time up to its seconds.
 _SECOND_LENGTH = len("2026-05-07T10:00:00")
@@ -1025,21 +1023,23 @@ class History:
 
     # --- forgetting
 
-    def is_clock_doubtful(self, now: datetime) -> bool:
+    def is_clock_doubtful(self, now: datetime, oldest_kept: datetime) -> bool:
         """Whether the clock may have jumped ahead, so that nothing may be forgotten by it.
 
-        The ledger then has changes that are about a year old or older, and none that is between a
-        week and a year old: either the home was unused for a year, or the clock is wrong. A week
-        after the next change, the clock is believed.
+        The ledger then has changes that are old enough to be forgotten, and none between these and
+        the changes of the last week: either the home was not used for that long, or the clock is
+        wrong. A week after the next change, the clock is believed.
 
         now: the present time by the clock.
+        oldest_kept: the time before which changes are to be forgotten.
         """
-        year_ago = now - _LONGEST_PAUSE
-        week_ago = now - _BELIEVED_AFTER
+        # A history that is kept for a few days only has no change that is a week old.
+        least_age = min(_BELIEVED_AFTER, (now - oldest_kept) / 2)
         rows = self.database.rows(
-            "select exists (select 1 from change where time < :year_ago) as has_older, "
-            "exists (select 1 from change where time between :year_ago and :week_ago) as has_recent",
-            {"year_ago": stamp(year_ago), "week_ago": stamp(week_ago)},
+            "select exists (select 1 from change where time < :oldest_kept) as has_older, "
+            "exists (select 1 from change where time between :oldest_kept and :believed) "
+            "as has_recent",
+            {"oldest_kept": stamp(oldest_kept), "believed": stamp(now - least_age)},
         )
         return bool(rows[0]["has_older"]) and not rows[0]["has_recent"]
 

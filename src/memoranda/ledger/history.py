@@ -1025,23 +1025,27 @@ class History:
 
     # --- forgetting
 
-    def is_clock_doubtful(self, now: datetime) -> bool:
-        """Whether the clock may have jumped ahead, so that nothing may be forgotten by it.
+    def believed_time(self, now: datetime) -> datetime:
+        """Return the time by which changes are old enough to be forgotten.
 
-        The ledger then has changes that are about a year old or older, and none that is between a
-        week and a year old: either the home was unused for a year, or the clock is wrong. A week
-        after the next change, the clock is believed.
+        This is `now`, unless the clock may have jumped ahead: the ledger has changes that are about
+        a year old or older, and none that is between a week and a year old. So either the home was
+        unused for a year, or the clock is wrong. Then the time of the last change before that is
+        returned. A week after the next change, the clock is believed.
 
         now: the present time by the clock.
         """
         year_ago = now - _LONGEST_PAUSE
         week_ago = now - _BELIEVED_AFTER
         rows = self.database.rows(
-            "select exists (select 1 from change where time < :year_ago) as has_older, "
+            "select (select max(time) from change where time < :year_ago) as before_pause, "
             "exists (select 1 from change where time between :year_ago and :week_ago) as has_recent",
             {"year_ago": stamp(year_ago), "week_ago": stamp(week_ago)},
         )
-        return bool(rows[0]["has_older"]) and not rows[0]["has_recent"]
+        before_pause = rows[0]["before_pause"]
+        if before_pause is None or rows[0]["has_recent"]:
+            return now
+        return parse_stamp(before_pause)
 
     def purge(
         self,

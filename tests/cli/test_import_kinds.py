@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shlex
 from collections.abc import Iterator
 from pathlib import Path
@@ -135,3 +136,25 @@ def test_a_folder_that_is_no_store_is_refused_without_a_command(terminal):
     folder.mkdir()
     ran = terminal("import", "--from", "chatgpt", str(folder))
     assert ran.error == f"{folder} holds no conversations.json of ChatGPT"
+
+
+def _piped(data: bytes) -> str:
+    """Return the path of a pipe with this data, as `<(command)` in a shell gives it."""
+    read_end, write_end = os.pipe()
+    os.write(write_end, data)
+    os.close(write_end)
+    return f"/dev/fd/{read_end}"
+
+
+@pytest.mark.parametrize("kind", ["claude", "chatgpt", "mem0", "graph-jsonl"])
+def test_a_store_that_comes_through_a_pipe_is_imported(terminal, kind):
+    (content,) = STORES[kind].values()
+    place = _piped(json.dumps(content).encode())
+    assert terminal.ok("import", "--from", kind, place).startswith("Imported 1 ")
+
+
+@pytest.mark.parametrize("kind", ["claude", "mem0"])
+def test_a_pipe_without_such_a_store_is_refused(terminal, kind):
+    ran = terminal("import", "--from", kind, _piped(b"tea"))
+    assert ran.status == 1
+    assert "is no JSON" in ran.error

@@ -49,6 +49,27 @@ def test_new_home_that_is_read_is_said_to_be_empty_once(
     assert (second_run.status, second_run.err) == (0, "")
 
 
+def test_new_home_among_very_many_folders_is_compared_with_none(
+    terminal: Any, notes: str, tmp_path: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("memoranda.cli.invocation._MOST_FOLDERS", 3)
+    home = notes.replace("notes", "nots")
+    for number in range(3):
+        (tmp_path / f"folder-{number}").mkdir()
+    run = terminal("--home", home, "list")
+    assert run.err == f"No memory was in {home} before, so this one is empty.\n"
+
+
+def test_file_with_nearly_the_name_of_a_new_home_is_not_compared(
+    terminal: Any, notes: str, tmp_path: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("memoranda.cli.invocation._MOST_FOLDERS", 3)
+    for number in range(9):
+        (tmp_path / f"note-{number}").touch()
+    run = terminal("--home", notes.replace("notes", "nots"), "list")
+    assert f"Did you mean --home {notes}?" in run.err
+
+
 def test_home_whose_state_is_gone_is_no_new_home(terminal: Any, notes: str) -> None:
     shutil.rmtree(f"{notes}/.memoranda")
     run = terminal("--home", notes, "list")

@@ -82,6 +82,14 @@ def test_a_home_that_rested_forgets_a_week_after_its_next_change(home, days):
     assert home.purge_history() == 2
 
 
+def test_a_home_used_one_day_a_year_forgets_what_was_old_at_its_last_use(home):
+    for years in (1, 2):
+        assert home.purge_history() == 0
+        home.time.now = NOW + timedelta(days=365 * years)
+        home.write(Draft(f"use {years}", title=f"Use {years}"))
+    assert home.purge_history() == 2
+
+
 def test_a_home_in_use_forgets_what_is_older_than_its_setting(home):
     home.time.now = NOW + timedelta(days=60)
     home.write(Draft("in use", title="Used"))

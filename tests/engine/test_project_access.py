@@ -9,6 +9,7 @@ import pytest
 
 from contract.note_tools import Tools, put
 from memoranda.engine import MemorySession, open_session
+from memoranda.engine.doctor import examine
 from memoranda.errors import InvalidInput, MemorandaError, NotWritable, ProjectNotFound
 from memoranda.note import edit as edits
 from memoranda.note.model import Draft
@@ -55,6 +56,29 @@ def test_project_of_named_agents_is_not_there_for_another(memory: MemorySession)
     assert PROJECT not in names
     with pytest.raises(ProjectNotFound):
         codex.project(PROJECT)
+
+
+def test_missing_folder_of_a_project_is_told_only_to_who_may_use_it(
+    memory: MemorySession, tmp_path: Path
+) -> None:
+    allow(memory, agents=("claude",))
+    (tmp_path / "vault").rename(tmp_path / "elsewhere")
+    told = {}
+    for name in ("claude", "codex"):
+        caller = as_agent(memory, name)
+        findings = [finding.code for finding in examine(caller) if finding.path == PROJECT]
+        told[name] = (findings, [warning.project for warning in caller.warnings])
+    assert told == {"claude": (["broken_store"], [PROJECT]), "codex": ([], [])}
+
+
+def test_file_that_cannot_be_read_is_told_only_to_who_may_use_its_project(
+    memory: MemorySession,
+) -> None:
+    allow(memory, agents=("claude",))
+    left_out = memory.engine.freshness.left_out
+    left_out.add_unreadable((PROJECT, "Home.md"), "Permission denied")
+    assert [*as_agent(memory, "claude").unreadable] == [(PROJECT, "Home.md")]
+    assert as_agent(memory, "codex").unreadable == {}
 
 
 def test_no_tool_tells_of_notes_that_only_another_agent_may_see(memory: MemorySession) -> None:

@@ -389,9 +389,8 @@ def _naming_kind_of_file(call: Invocation, file: Text) -> Iterator[None]:
     try:
         yield
     except MemorandaError as error:
-        # Stdin and pipes can be read only once.
         place = user_path(file) if file is not None else None
-        if place is None or not (place.is_file() or place.is_dir()):
+        if place is None or not _can_be_read_again(place):
             raise
         with call.memory(watch=True) as memory:
             words = _words_to_import(memory, place)
@@ -559,7 +558,7 @@ def _plan_of_graph(memory: MemorySession, path: str) -> tuple[MovePlan, str]:
     from memoranda.transfer.moving import WrongStore, plan_graph
 
     place = user_path(path)
-    if path != "-" and not _has_entities(place):
+    if path != "-" and _can_be_read_again(place) and not _has_entities(place):
         words = _words_to_import(memory, place)
         if words is not None:
             raise WrongStore(f"{place} holds no entities. {_right_command(words, place)}")
@@ -642,6 +641,8 @@ def _plan_of_kind(
     """
     from memoranda.transfer.moving import WrongStore
 
+    if not _can_be_read_again(place):
+        return _plan(memory, kind, place, project, skip_bad=skip_bad)
     why = f"{place} holds nothing that --from {kind} imports"
     plan = None
     try:
@@ -663,6 +664,11 @@ def _plan_of_kind(
     if plan is None:
         raise WrongStore(why)
     return plan
+
+
+def _can_be_read_again(place: Path) -> bool:
+    """Whether reading what is at `place` leaves it there. Stdin and pipes can be read only once."""
+    return place.is_file() or place.is_dir()
 
 
 def _takes_any_text(kind: str, place: Path) -> bool:

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property
+from itertools import islice
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from memoranda.cli import output
@@ -37,6 +38,9 @@ _PARTS_OF_A_HOME = (".memoranda", "config.yaml", "categories", "notes", "memory.
 # Commands that say nothing of a missing file or home: `config` writes the file, `hook` runs in the
 # middle of a session, and `serve` takes the file up when it appears.
 _SILENT_ABOUT_PLACES = ("config", "hook", "serve")
+# With more folders beside a new home, none is looked for that the user may have meant: comparing so
+# many names takes seconds.
+_MOST_FOLDERS = 2_000
 # How many names are looked at for a mistake in the name of a home, and how much of a name is the
 # same then, of 1.
 _MOST_SIMILAR = 3
@@ -56,8 +60,12 @@ def _similar_home(folder: Path) -> Path | None:
     import difflib
 
     try:
-        names = sorted(os.listdir(folder.parent))
+        with os.scandir(folder.parent) as entries:
+            folders = (entry.name for entry in entries if entry.is_dir())
+            names = sorted(islice(folders, _MOST_FOLDERS + 1))
     except OSError:
+        return None
+    if len(names) > _MOST_FOLDERS:
         return None
     digits = [sign for sign in folder.name if sign.isdigit()]
     for name in difflib.get_close_matches(folder.name, names, _MOST_SIMILAR, _SIMILARITY):

@@ -220,8 +220,11 @@ class UnseenStore(NamedTuple):
 def unseen_stores(memory: ReadVerbs) -> list[UnseenStore]:
     """Return the stores of other servers that are used in place, and that no project has.
 
-    Raises ConfigError.
+    Only the owner is told: another caller does not know which projects have them. Raises
+    ConfigError.
     """
+    if memory.agent is not None:
+        return []
     roots = [project.root.resolve() for project in memory.projects]
     stores: list[UnseenStore] = []
     in_place = graph_in_place(memory.settings) | folders_in_place()

@@ -414,15 +414,12 @@ def _count_text(hits: Hits) -> str:
 
 
 def _mention_unseen_stores(memory: ReadVerbs) -> None:
-    """Say which stores of other servers were not searched, since no project has them.
-
-    Only the owner is told.
-    """
+    """Say to the owner which stores of other servers were not searched, as no project has them."""
     from memoranda.cli.presets import unseen_stores
 
     # `memory doctor` reports a bad configuration of another server.
     with suppress(ConfigError):
-        stores = [] if memory.agent is not None else unseen_stores(memory)
+        stores = unseen_stores(memory)
         if stores:
             places = ", ".join(flat(store.place) for store in stores)
             output.notice(f"Not searched: {places}. memory doctor says how to have it searched.")

@@ -362,8 +362,8 @@ def _notes(memory: ReadVerbs) -> list[Finding]:
     """
     memory.engine.fresh(whole=True)
     return [
-        *_unreadable_files(memory.engine),
-        *_missing_sources(memory.engine),
+        *_unreadable_files(memory),
+        *_missing_sources(memory),
         *_reading_warnings(memory),
         *_duplicate_ids(memory),
         *_notes_unlike_their_files(memory),
@@ -372,10 +372,10 @@ def _notes(memory: ReadVerbs) -> list[Finding]:
     ]
 
 
-def _unreadable_files(engine: Engine) -> list[Finding]:
+def _unreadable_files(memory: ReadVerbs) -> list[Finding]:
     """Return a finding for each file that cannot be read as text."""
     findings: list[Finding] = []
-    for (project, path), why in sorted(engine.freshness.left_out.reasons.items()):
+    for (project, path), why in sorted(memory.unreadable.items()):
         code, reason = warning_parts(why)
         place = f"{project}/{path}"
         if code:
@@ -386,12 +386,12 @@ def _unreadable_files(engine: Engine) -> list[Finding]:
     return findings
 
 
-def _missing_sources(engine: Engine) -> list[Finding]:
+def _missing_sources(memory: ReadVerbs) -> list[Finding]:
     """Return a finding for each project that the user added and whose folder or file is missing."""
     findings: list[Finding] = []
-    for name, source in engine.sources.items():
+    for name, source in memory.engine.sources.items():
         # The folder of a built-in project is only made with its first note.
-        if name in engine.layout.built_in:
+        if name in memory.engine.layout.built_in or not memory.may_use(name):
             continue
         if source.holds_entities:
             kind = "file"

@@ -956,19 +956,18 @@ class Engine:
     def purge_history(self) -> int:
         """Forget changes older than the setting `history.days`, and return how many were forgotten.
 
-        While a large project is still being compared with the disk, or while the clock may be
-        wrong, nothing is forgotten and the result is 0.
+        While a large project is still being compared with the disk, nothing is forgotten and the
+        result is 0. While the clock may be wrong, only what was old at the last change before that
+        is forgotten.
         """
         with storing("the history"), self.guard, self.ledger.writing():
             if self.freshness.late:
                 # Some texts in use may be unknown yet, so nothing is forgotten this time.
                 return 0
-            now = self.clock()
-            oldest_kept = now - timedelta(days=self.settings.history_days)
+            age_to_forget = timedelta(days=self.settings.history_days)
             # A clock that is months ahead for an hour must not end the history.
-            if self.ledger.history.is_clock_doubtful(now, oldest_kept):
-                return 0
-            return self.ledger.purge(oldest_kept, self._present_texts, now)
+            now = self.ledger.history.believed_time(self.clock(), age_to_forget)
+            return self.ledger.purge(now - age_to_forget, self._present_texts, now)
 
     def _present_texts(self) -> set[str]:
         """Return the hashes of the texts that notes have now. The history must keep these texts."""

@@ -122,11 +122,15 @@ class ReadVerbs(ProjectList):
     def warnings(self) -> builtins.list[ProjectWarning]:
         """Return a warning for each file and folder that the last look at the disk could not read.
 
-        If the configuration cannot be read, a warning about it comes first. `Memory.warnings` adds
-        further warnings to this list.
+        No warning is about a project that the caller may not use. If the configuration cannot be
+        read, a warning about it comes first. `Memory.warnings` adds further warnings to this list.
         """
         with self.engine.guard:
-            warnings = self.engine.freshness.warnings
+            warnings = [
+                warning
+                for warning in self.engine.freshness.warnings
+                if not warning.project or self.may_use(warning.project)
+            ]
             trouble = self.engine.config_trouble
             if trouble:
                 return [ProjectWarning(trouble), *warnings]
@@ -150,9 +154,11 @@ class ReadVerbs(ProjectList):
     def unreadable(self) -> dict[tuple[str, str], str]:
         """Return why files are missing in the index: (project, path) -> the reason.
 
-        These files cannot be read as notes.
+        These files cannot be read as notes. Those of projects that the caller may not use are not
+        named.
         """
-        return self.engine.freshness.left_out.reasons
+        reasons = self.engine.freshness.left_out.reasons
+        return {place: reason for place, reason in reasons.items() if self.may_use(place[0])}
 
     @property
     def has_changed_memories(self) -> bool:

@@ -1023,25 +1023,29 @@ class History:
 
     # --- forgetting
 
-    def is_clock_doubtful(self, now: datetime, oldest_kept: datetime) -> bool:
-        """Whether the clock may have jumped ahead, so that nothing may be forgotten by it.
+    def believed_time(self, now: datetime, age_to_forget: timedelta) -> datetime:
+        """Return the time by which changes are old enough to be forgotten.
 
-        The ledger then has changes that are old enough to be forgotten, and none between these and
-        the changes of the last week: either the home was not used for that long, or the clock is
-        wrong. A week after the next change, the clock is believed.
+        This is `now`, unless the clock may have jumped ahead: the ledger has changes that are old
+        enough to be forgotten, and none between these and the changes of the last week. So either
+        the home was not used for that long, or the clock is wrong. Then the time of the last of the
+        old changes is returned. A week after the next change, the clock is believed.
 
         now: the present time by the clock.
-        oldest_kept: the time before which changes are to be forgotten.
+        age_to_forget: how old a change must be to be forgotten.
         """
         # A history that is kept for a few days only has no change that is a week old.
-        least_age = min(_BELIEVED_AFTER, (now - oldest_kept) / 2)
+        least_age = min(_BELIEVED_AFTER, age_to_forget / 2)
         rows = self.database.rows(
-            "select exists (select 1 from change where time < :oldest_kept) as has_older, "
+            "select (select max(time) from change where time < :oldest_kept) as before_pause, "
             "exists (select 1 from change where time between :oldest_kept and :believed) "
             "as has_recent",
-            {"oldest_kept": stamp(oldest_kept), "believed": stamp(now - least_age)},
+            {"oldest_kept": stamp(now - age_to_forget), "believed": stamp(now - least_age)},
         )
-        return bool(rows[0]["has_older"]) and not rows[0]["has_recent"]
+        before_pause = rows[0]["before_pause"]
+        if before_pause is None or rows[0]["has_recent"]:
+            return now
+        return parse_stamp(before_pause)
 
     def purge(
         self,

@@ -469,10 +469,11 @@ class HistoryVerbs(NoteVerbs):
             seen_paths: set[str] = set()
             steps = self.engine.ledger.history.steps_with_id(name, ref[:_ID_DIGITS])
             for touched in self._seen_steps(steps):
-                note_id = self._id_in_text(touched) or ref
-                is_new = touched.path not in seen_paths
+                if touched.path in seen_paths:
+                    continue
                 seen_paths.add(touched.path)
-                if is_new and note_id.startswith(ref):
+                note_id = self._id_in_text(touched) or ref
+                if note_id.startswith(ref):
                     places.setdefault(note_id, touched.place)
         if len(places) > 1:
             raise Ambiguous(ref, sorted(places), is_id=True)

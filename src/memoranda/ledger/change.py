@@ -233,7 +233,13 @@ class Change(ValueObject):
 
         The keys are the steps that removed a file, the values those that wrote it.
         """
-        made = [position for position, file in enumerate(self.files) if file.makes_file]
+        made: set[int] = set()
+        # The first file of each name that was written.
+        first_made: dict[str, int] = {}
+        for position, file in enumerate(self.files):
+            if file.makes_file:
+                made.add(position)
+                first_made.setdefault(os.path.basename(file.path), position)
         removed = [
             position for position, file in enumerate(self.files) if file.do == StepKind.REMOVE
         ]
@@ -242,11 +248,10 @@ class Change(ValueObject):
         moves: dict[int, int] = {}
         for position in removed:
             name = os.path.basename(self.files[position].path)
-            alike = [other for other in made if os.path.basename(self.files[other].path) == name]
             if is_in_order and position - 1 in made:
                 moves[position] = position - 1
-            elif alike:
-                moves[position] = alike[0]
+            elif name in first_made:
+                moves[position] = first_made[name]
         return moves
 
     def count_of_others(self) -> int:

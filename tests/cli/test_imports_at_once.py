@@ -24,12 +24,12 @@ def test_import_that_meets_another_says_to_import_again(
         add_files(exchange, *arguments)
         add_files(exchange, *arguments)
 
-    monkeypatch.setattr(Exchange, "add_files", add_after_another)
-    run = terminal("import", "--input", lines)
+    with monkeypatch.context() as patch:
+        patch.setattr(Exchange, "add_files", add_after_another)
+        run = terminal("import", "--input", lines)
     assert run.status == 1
     assert "was written by another program during the import" in run.err
     assert "Import the same again" in run.err
-    monkeypatch.undo()
     again = terminal("import", "--input", lines)
     assert again.status == 0
     listed = terminal.ok("list")

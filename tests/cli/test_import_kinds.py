@@ -118,16 +118,16 @@ def test_a_folder_of_texts_is_a_memory_store_of_anthropic_unless_its_contents_sa
 
 
 def test_a_large_folder_is_not_looked_through_to_recognize_it(terminal, monkeypatch):
-    from memoranda.cli import exchange_commands
+    from memoranda.cli import import_kinds
 
     place = _lay(terminal.folder / "store", "claude")
     (place / "deep").mkdir()
     for number in range(3):
         (place / "deep" / f"{number}.txt").touch()
-    monkeypatch.setattr(exchange_commands, "_MOST_FILES_LOOKED_AT", 4)
+    monkeypatch.setattr(import_kinds, "_MOST_FILES_LOOKED_AT", 4)
     wrong = ("import", "--from", "chatgpt", str(place))
     assert terminal(*wrong).error.endswith(f"memory import --from claude {place}")
-    monkeypatch.setattr(exchange_commands, "_MOST_FILES_LOOKED_AT", 3)
+    monkeypatch.setattr(import_kinds, "_MOST_FILES_LOOKED_AT", 3)
     assert terminal(*wrong).error == f"{place} holds no conversations.json of ChatGPT"
 
 

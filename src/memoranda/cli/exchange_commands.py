@@ -9,10 +9,8 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
-import shlex
 import sys
 import tempfile
 import time
@@ -20,12 +18,22 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
 from functools import partial
-from itertools import chain, islice
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
 from memoranda import documents
 from memoranda.cli import output, presets
+from memoranda.cli.import_kinds import (
+    EXPORT_KINDS,
+    KINDS,
+    STORE_KINDS,
+    can_be_read_again,
+    has_entities,
+    plan_of_kind,
+    right_command,
+    words_to_import,
+)
 from memoranda.cli.invocation import Invocation, input_of
 from memoranda.cli.memory_commands import category_option
 from memoranda.cli.output import Failure
@@ -50,28 +58,9 @@ if TYPE_CHECKING:
     from memoranda.transfer.moving import MovePlan
     from memoranda.transfer.whole_home import Mirrored
 
-# Values of `import --from`: exports of other programs, and stores that other programs keep on disk.
-_EXPORTS = ("chatgpt", "claude", "mem0", "claude-mem", "mcp-memory-service")
-_STORES = ("anthropic-memory", "deja-vu", "agent-files")
-# All values of `import --from`.
-_KINDS = (
-    "graph-jsonl",
-    "agent-memory",
-    "memory-bank",
-    "basic-memory",
-    "mirror",
-    "okf",
-    *_EXPORTS,
-    *_STORES,
-)
-# The kinds that a store is recognized as, in this order. Folders of other kinds have no mark.
-_RECOGNIZED = ("mirror", *_EXPORTS, "deja-vu", "agent-memory")
-# A folder with more files is not looked through to recognize what it is.
-_MOST_FILES_LOOKED_AT = 2_000
-_BANK_FOLDERS = ("global", "projects", "code")
 # The kinds with which `--project` may be given.
 _WITH_PROJECT = ("basic-memory", "okf", "chatgpt", "claude")
-_FROM_HELP = f"Import the store of another program: {', '.join(_KINDS)}."
+_FROM_HELP = f"Import the store of another program: {', '.join(KINDS)}."
 # A file is read in blocks of this many bytes.
 _BLOCK_BYTES = 1 << 20
 _MIRROR_KEYS = ("files", "copied", "removed", "restored", "commits", "change", "left", "notices")
@@ -316,7 +305,7 @@ def _replace_file(target: Path, data: Iterable[bytes]) -> None:
     "--from",
     "store",
     nargs=2,
-    type=(Names("kind", lambda _: _KINDS), str),
+    type=(Names("kind", lambda _: KINDS), str),
     metavar="KIND PATH",
     help=_FROM_HELP,
 )
@@ -374,8 +363,8 @@ def _check_import(
         raise Usage(
             f"--project needs --from {', '.join(_WITH_PROJECT[:-1])} or {_WITH_PROJECT[-1]}"
         )
-    if store is not None and kind not in _KINDS:
-        raise Usage(f'invalid value "{kind}" for --from: must be one of {", ".join(_KINDS)}')
+    if store is not None and kind not in KINDS:
+        raise Usage(f'invalid value "{kind}" for --from: must be one of {", ".join(KINDS)}')
 
 
 @contextmanager
@@ -390,13 +379,13 @@ def _naming_kind_of_file(call: Invocation, file: Text) -> Iterator[None]:
         yield
     except MemorandaError as error:
         place = user_path(file) if file is not None else None
-        if place is None or not _can_be_read_again(place):
+        if place is None or not can_be_read_again(place):
             raise
         with call.memory(watch=True) as memory:
-            words = _words_to_import(memory, place)
+            words = words_to_import(memory, place)
         if not words:
             raise
-        raise Failure(f"{error}. {_right_command(words, place)}", error.code) from None
+        raise Failure(f"{error}. {right_command(words, place)}", error.code) from None
 
 
 def _import_lines(call: Invocation, file: Text, *, dry_run: bool, skip_bad: bool) -> None:
@@ -527,7 +516,7 @@ def _move_in(
         else:
             target = project or memory.default_project
             place = user_path(path)
-            plan = _plan_of_kind(memory, kind, place, target, skip_bad=skip_bad)
+            plan = plan_of_kind(memory, kind, place, target, skip_bad=skip_bad)
             text = _plan_counts(kind, plan)
             for name, why in plan.skipped:
                 output.notice(flat(f"skipped {name}: {why}"))
@@ -558,10 +547,10 @@ def _plan_of_graph(memory: MemorySession, path: str) -> tuple[MovePlan, str]:
     from memoranda.transfer.moving import WrongStore, plan_graph
 
     place = user_path(path)
-    if path != "-" and _can_be_read_again(place) and not _has_entities(place):
-        words = _words_to_import(memory, place)
+    if path != "-" and can_be_read_again(place) and not has_entities(place):
+        words = words_to_import(memory, place)
         if words is not None:
-            raise WrongStore(f"{place} holds no entities. {_right_command(words, place)}")
+            raise WrongStore(f"{place} holds no entities. {right_command(words, place)}")
     lines = _read_graph(path)
     plan = plan_graph(_graph_to_fill(memory, path), lines)
     return plan, _graph_counts_text(_graph_counts(lines))
@@ -581,208 +570,11 @@ def _plan_counts(kind: str, plan: MovePlan) -> str:
     """Return the numbers of a plan in words: `12 files (3 were there, 1 skipped)`."""
     count = plan.count("import") + plan.count("update")
     noun = "files"
-    if kind in _EXPORTS or kind in _STORES:
+    if kind in EXPORT_KINDS or kind in STORE_KINDS:
         noun = "memories and conversations"
     elif kind == "agent-memory":
         noun = "entries"
     return f"{count} {noun} ({plan.unchanged} were there, {len(plan.skipped)} skipped)"
-
-
-def _plan(
-    memory: MemorySession, kind: str, place: Path, project: str, *, skip_bad: bool
-) -> MovePlan:
-    """Return the plan for importing the store at `place`.
-
-    kind: the kind of store, such as `basic-memory`.
-    project: the project for the notes, for the kinds that need one.
-    skip_bad: whether to leave out notes that cannot be read.
-
-    Raises Failure if the store contains the memory itself.
-    """
-    from memoranda.transfer import moving
-
-    # `agent-files` reads only known folders of other programs below `place`. No home is in them.
-    if kind != "agent-files" and _takes_home(memory, place):
-        raise Failure(f"{place} holds the memory home itself: {memory.home}")
-
-    # Each kind of store has its own way to be read.
-    if kind in _EXPORTS:
-        from memoranda.transfer.exports import plan_export
-
-        return plan_export(memory, kind, place, project)
-    if kind in _STORES:
-        from memoranda.transfer.agent_stores import STORES
-        from memoranda.transfer.exports import plan_export
-
-        return plan_export(memory, kind, place, project, STORES[kind])
-    if kind == "agent-memory":
-        return moving.plan_agent_memory(memory, place, skip_bad=skip_bad)
-    if kind == "mirror":
-        return moving.plan_mirror(memory, place)
-    if kind == "okf":
-        from memoranda.transfer.okf import plan_bundle
-
-        return plan_bundle(memory, place, project)
-    if kind == "basic-memory":
-        return moving.plan_vault(memory, place, project)
-    from memoranda.faces.bank.bank import is_bank_id
-
-    return moving.plan_banks(memory, place, _bank_of_folder, is_bank_id)
-
-
-def _plan_of_kind(
-    memory: MemorySession, kind: str, place: Path, project: str, *, skip_bad: bool
-) -> MovePlan:
-    """Return the plan for importing the store at `place`, if it is of this kind.
-
-    Raises WrongStore if it is not. If it is of another kind, the error has the right command.
-
-    The parameters mean the same as in `_plan`.
-    """
-    from memoranda.transfer.moving import WrongStore
-
-    if not _can_be_read_again(place):
-        return _plan(memory, kind, place, project, skip_bad=skip_bad)
-    why = f"{place} holds nothing that --from {kind} imports"
-    plan = None
-    try:
-        # Other readers would take these lines for theirs.
-        if not _has_exported_lines(place):
-            plan = _plan(memory, kind, place, project, skip_bad=skip_bad)
-    except WrongStore as error:
-        why = str(error)
-    if plan is None:
-        words = _words_to_import(memory, place)
-    elif _takes_any_text(kind, place):
-        words = _words_of_marked_store(memory, place)
-    elif plan.items or plan.unchanged or plan.skipped:
-        return plan
-    else:
-        words = _words_to_import(memory, place)
-    if words is not None and words != f"--from {kind}":
-        raise WrongStore(f"{why}. {_right_command(words, place)}")
-    if plan is None:
-        raise WrongStore(why)
-    return plan
-
-
-def _can_be_read_again(place: Path) -> bool:
-    """Whether reading what is at `place` leaves it there. Stdin and pipes can be read only once."""
-    return place.is_file() or place.is_dir()
-
-
-def _takes_any_text(kind: str, place: Path) -> bool:
-    """Whether a kind takes every text below `place`, so that only its mark shows what it is."""
-    from memoranda.transfer.agent_stores import STORE_MARK
-
-    return kind == "anthropic-memory" and place.is_dir() and not (place / STORE_MARK).exists()
-
-
-def _right_command(words: str, place: Path) -> str:
-    """Return a sentence with the command that imports what is at `place`.
-
-    words: the result of `_words_to_import`.
-    """
-    return f"This imports it: {shlex.join(['memory', 'import', *words.split(), str(place)])}"
-
-
-def _words_to_import(memory: MemorySession, place: Path) -> str | None:
-    """Return the words between `memory import` and a path that import what is there.
-
-    They are `--from KIND`, or nothing for the lines of `memory export`. None for anything else.
-    """
-    words = _words_of_marked_store(memory, place)
-    if words is not None:
-        return words
-    if any((place / folder).is_dir() for folder in _BANK_FOLDERS):
-        return "--from memory-bank"
-    if place.is_dir() and any(place.glob("*.md")):
-        return "--from basic-memory"
-    return None
-
-
-def _words_of_marked_store(memory: MemorySession, place: Path) -> str | None:
-    """Return what `_words_to_import` returns, but only for a store that its contents identify."""
-    if _has_exported_lines(place):
-        return ""
-    if place.is_dir() and _has_too_many_files(place):
-        return None
-    for kind in _RECOGNIZED:
-        if _finds_something(memory, kind, place):
-            return f"--from {kind}"
-    return "--from graph-jsonl" if _has_entities(place) else None
-
-
-def _has_too_many_files(folder: Path) -> bool:
-    """Whether a folder, such as a person's whole home folder, takes long to look through."""
-    from memoranda.transfer.moving import files_below
-
-    files = files_below(folder, lambda name: True)
-    return len(list(islice(files, _MOST_FILES_LOOKED_AT + 1))) > _MOST_FILES_LOOKED_AT
-
-
-def _finds_something(memory: MemorySession, kind: str, place: Path) -> bool:
-    """Whether `import --from KIND` would find notes at `place`."""
-    try:
-        plan = _plan(memory, kind, place, memory.default_project, skip_bad=True)
-    # A folder that one of the readers cannot look through, such as a very deep one, is not its store.
-    except (MemorandaError, OSError, RecursionError):
-        return False
-    return bool(plan.items) or plan.unchanged > 0
-
-
-def _has_exported_lines(file: Path) -> bool:
-    """Whether the first line of a file is one of `memory export`."""
-    try:
-        with file.open("rb") as stream:
-            row = json.loads(stream.readline())
-    except (OSError, ValueError, RecursionError):
-        return False
-    if not isinstance(row, dict):
-        return False
-    is_memory = {"id", "content_hash", "phase"} <= row.keys()
-    is_note = {"project", "path", "header"} <= row.keys()
-    return is_memory or is_note
-
-
-def _has_entities(file: Path) -> bool:
-    """Whether a file has the lines of a knowledge graph."""
-    from memoranda.engine.graph import parse_graph
-
-    try:
-        text = file.read_bytes().decode("utf-8", "surrogateescape")
-    except OSError:
-        return False
-    return bool(parse_graph(text).entities)
-
-
-def _takes_home(memory: MemorySession, place: Path) -> bool:
-    """Whether an import of all files below `place` would also take the files of the memory."""
-    home = memory.home.resolve()
-    folder = place.resolve()
-    if not home.is_relative_to(folder):
-        return False
-    # Hidden folders are left out.
-    return not any(part.startswith(".") for part in home.relative_to(folder).parts)
-
-
-def _bank_of_folder(folder: Path) -> tuple[str, str]:
-    """Return (kind, id) of the memory bank for a plain folder of Markdown files.
-
-    A folder in a repository, such as `memory-bank/`, becomes the bank of the repository. Any other
-    folder becomes the bank of a project with the name of the folder.
-    """
-    from memoranda.faces.bank.bank import find_repository, repository_id
-
-    repository = find_repository(str(folder))
-    if repository is not None:
-        return "code", repository_id(repository.name)
-    folder = folder.resolve()
-    # `app/memory-bank` is the bank of `app`.
-    plain_name = folder.name.lower().strip("._-").replace("_", "-")
-    if plain_name in ("memory-bank", "memorybank"):
-        folder = folder.parent
-    return "projects", repository_id(folder.name)
 
 
 graph = group(

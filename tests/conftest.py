@@ -9,9 +9,11 @@ import os
 import shutil
 import signal
 import sys
+import tempfile
 import time
 from collections.abc import Generator, Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -75,7 +77,11 @@ def pytest_configure(config: pytest.Config) -> None:
         and shutil.disk_usage(MEMORY).free > 2 * 10**9
     ):
         os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(MEMORY))
-    works = hasattr(config, "workerinput") or not getattr(config.option, "numprocesses", None)
+    # Workers of pytest-xdist inherit the environment of the process that starts them.
+    is_worker = hasattr(config, "workerinput")
+    if not is_worker:
+        _give_run_its_own_home(config)
+    works = is_worker or not getattr(config.option, "numprocesses", None)
     if config.getoption("--home-kind") == "postgres" and works:
         _keep_homes_in_postgres(config)
     config.addinivalue_line(
@@ -228,6 +234,17 @@ def memory(tmp_path: Path) -> Iterator[Any]:
 
     with open_session(tmp_path / "home", watch=False) as opened:
         yield opened
+
+
+def _give_run_its_own_home(config: pytest.Config) -> None:
+    """Set HOME to an empty folder that is removed after the run.
+
+    So no test reaches the memory of the person who runs it, not even one that takes back the patch
+    of HOME which a fixture made.
+    """
+    folder = tempfile.mkdtemp(prefix="home-of-tests-")
+    config.add_cleanup(partial(shutil.rmtree, folder, ignore_errors=True))
+    os.environ["HOME"] = folder
 
 
 @pytest.fixture

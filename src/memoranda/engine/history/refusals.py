@@ -13,6 +13,8 @@ from memoranda.sources.step import StepKind
 
 # How many later changes may have to be undone together with a change.
 _MAX_LATER = 20
+# Changes that are looked at together, while other callers wait.
+_CHANGES_AT_A_TIME = 50
 
 
 @verb
@@ -54,30 +56,57 @@ def later_changes_in_the_way(memory: HistoryVerbs, number: int) -> list[Change]:
     return []
 
 
-@verb
 def undoable_together(
     memory: HistoryVerbs, numbers: Collection[int]
 ) -> tuple[list[int], dict[int, CannotUndo]]:
     """Return which of these changes can be undone now as one change, and why the others cannot.
 
+    Many changes take seconds, so other callers are let pass in between. A change that they make
+    meanwhile may not be considered; the undo itself refuses then.
+
     numbers: the numbers of the changes. Changes that are undone already are left out.
 
-    Returns the numbers of the first, the newest first, and the refusals of the others by number.
+    Returns the numbers of those that can be undone, the newest first, and the refusals of the
+    others by number.
     """
-    history = memory.engine.ledger.history
-    standing = [change for change in _changes(memory, numbers) if history.undone_by(change) is None]
-    refusals_apart = {change.number: _refusal_apart(memory, change) for change in standing}
+    newest_first = sorted(numbers, reverse=True)
+    refusals_apart: dict[int, CannotUndo | None] = {}
+    for start in range(0, len(newest_first), _CHANGES_AT_A_TIME):
+        next_numbers = newest_first[start : start + _CHANGES_AT_A_TIME]
+        refusals_apart |= _refusals_apart(memory, next_numbers)
+
     refusals: dict[int, CannotUndo] = {}
     while True:
         _add_barred(refusals, refusals_apart)
-        possible = [change for change in standing if change.number not in refusals]
-        refusal = _refusal_of_all(memory, possible) if possible else None
+        possible = [number for number in refusals_apart if number not in refusals]
+        refusal = _refusal_of_numbers(memory, possible) if possible else None
         if refusal is None:
-            return [change.number for change in possible], refusals
+            return possible, refusals
+        # If no other change is to blame, none can be undone.
+        if refusal.number not in possible:
+            return [], refusals | dict.fromkeys(possible, refusal)
         # Without the change that is to blame, the others are tried again.
-        if refusal.number not in refusals_apart.keys() - refusals.keys():
-            return [], refusals | {change.number: refusal for change in possible}
         refusals[refusal.number] = refusal
+
+
+@verb
+def _refusals_apart(memory: HistoryVerbs, numbers: Collection[int]) -> dict[int, CannotUndo | None]:
+    """Return the refusal of each change alone, the newest first. None for one that can be undone.
+
+    numbers: the numbers of the changes. Changes that are undone already are left out.
+    """
+    history = memory.engine.ledger.history
+    return {
+        change.number: _refusal_apart(memory, change)
+        for change in _changes(memory, numbers)
+        if history.undone_by(change) is None
+    }
+
+
+@verb
+def _refusal_of_numbers(memory: HistoryVerbs, numbers: Collection[int]) -> CannotUndo | None:
+    """Return the error that the changes with these numbers cannot be undone together, or None."""
+    return _refusal_of_all(memory, list(_changes(memory, numbers)))
 
 
 def _add_barred(
@@ -90,10 +119,11 @@ def _add_barred(
         that can be undone.
     """
     for number, refusal in refusals_apart.items():
+        if refusal is None:
+            continue
         # A later change that is undone, too, is not in the way.
-        if refusal is not None and (
-            refusal.later not in refusals_apart or refusal.later in refusals
-        ):
+        is_undone_too = refusal.later in refusals_apart and refusal.later not in refusals
+        if not is_undone_too:
             refusals.setdefault(number, refusal)
 
 

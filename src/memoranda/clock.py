@@ -327,7 +327,7 @@ def _part_of_duration(count: str, unit: str) -> timedelta:
 
 
 def _seconds_before(now: datetime, seconds: int) -> datetime:
-    """Return the moment so many seconds before `now`, but not before the calendar begins."""
+    """Return the moment `seconds` before `now`, but not before the calendar begins."""
     try:
         return (now - timedelta(seconds=seconds)).astimezone(UTC)
     except OverflowError:

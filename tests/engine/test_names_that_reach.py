@@ -193,15 +193,20 @@ def test_a_name_that_is_two_entries_is_refused(terminal: Any) -> None:
     assert texts(terminal.home) == before
 
 
-@pytest.mark.parametrize("name", ["wörk", "w-o-r-k", "Wo rk"])
-def test_a_project_is_named_exactly_where_its_notes_are_changed(
-    terminal: Any, tmp_path: Path, name: str
-) -> None:
-    folder = tmp_path / "vault"
+def put_secret_of_work(terminal: Any, folder: Path) -> Path:
+    """Add a folder with one note as project Work, and return the note's file."""
     folder.mkdir()
     file = folder / "Secret.md"
     file.write_text("text\n")
     terminal.ok("project", "add", "Work", str(folder))
+    return file
+
+
+@pytest.mark.parametrize("name", ["wörk", "w-o-r-k", "Wo rk"])
+def test_a_project_is_named_exactly_where_its_notes_are_changed(
+    terminal: Any, tmp_path: Path, name: str
+) -> None:
+    file = put_secret_of_work(terminal, tmp_path / "vault")
     commands = (
         ("erase", "--project", name, "--yes"),
         ("erase", f"{name}/Secret.md", "--yes"),
@@ -221,11 +226,7 @@ def test_a_project_is_named_exactly_where_its_notes_are_changed(
 def test_a_project_may_be_named_in_any_case_where_its_notes_are_deleted(
     terminal: Any, tmp_path: Path, name: str
 ) -> None:
-    folder = tmp_path / "vault"
-    folder.mkdir()
-    file = folder / "Secret.md"
-    file.write_text("text\n")
-    terminal.ok("project", "add", "Work", str(folder))
+    file = put_secret_of_work(terminal, tmp_path / "vault")
 
     terminal.ok("delete", f"{name}/Secret.md")
     assert not file.exists()

@@ -41,9 +41,9 @@ _SILENT_ABOUT_PLACES = ("config", "hook", "serve")
 # With more folders beside a new home, none is looked for that the user may have meant: comparing so
 # many names takes seconds.
 _MOST_FOLDERS = 2_000
-# How many names are looked at for a mistake in the name of a home, and how much of a name is the
-# same then, of 1.
+# The number of names, the most similar to that of a new home, that are looked at.
 _MOST_SIMILAR = 3
+# How alike two names must be, from 0 to 1, as `difflib` counts it.
 _SIMILARITY = 0.75
 
 
@@ -113,7 +113,7 @@ class Invocation:
     starting: Callable[[], object]
     """A function that is called once the command line is understood, before the command runs."""
     begins_home: bool = False
-    """Whether `--home` names a folder that was no home before, as far as nothing was said of it."""
+    """Whether `--home` names a folder that was no home before, and no warning has said so."""
     checks_overview: bool = False
     """Whether to bring `memory.md` up to date even if this command changes nothing. A program that
     was killed may have left an old one.
@@ -174,16 +174,17 @@ class Invocation:
         if is_completing or self.command.partition(" ")[0] in _SILENT_ABOUT_PLACES:
             return
         if self.config and not os.path.lexists(settings.file):
-            output.notice(f"warning: there is no file {settings.file}, so the defaults hold")
+            output.notice(flat(f"warning: there is no file {settings.file}, so the defaults hold"))
         if not self.home or settings.url is not None or _is_home(settings.home):
             return
         self.begins_home = True
         similar_home = _similar_home(settings.home)
         if similar_home is not None:
-            output.notice(
+            warning = (
                 f"warning: no memory was in {settings.home} before, so it is a new one. "
                 f"Did you mean --home {similar_home}?"
             )
+            output.notice(flat(warning))
             self.begins_home = False
 
     def _mention_empty_home(self) -> None:
@@ -191,7 +192,7 @@ class Invocation:
         # Reading the settings sets the attribute.
         home = self.settings.home
         if self.begins_home:
-            output.notice(f"No memory was in {home} before, so this one is empty.")
+            output.notice(flat(f"No memory was in {home} before, so this one is empty."))
 
     @contextmanager
     def memory(

@@ -83,15 +83,16 @@ class ProjectList(HomeSession):
         try:
             source = self.engine.source(name)
         except ProjectNotFound as error:
-            usable_names = [other for other in error.names if self.may_use(other)]
+            usable_names = list(filter(self.may_use, error.names))
             raise type(error)(name, usable_names) from None
         if not self.may_use(source.name):
             raise ProjectNotFound(name, sorted(project.name for project in self.projects))
         return source
 
     def project_called(self, name: str, *, looseness: Looseness) -> str | None:
-        """Return the exact name of the project that a caller means. None if there is none that the
-        caller may use.
+        """Return the exact name of the project that a caller means.
+
+        None if no project fits, or if the caller may not use the one that does.
 
         looseness: how much the name may differ, as `Engine.project_name` reads it.
         """

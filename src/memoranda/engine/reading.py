@@ -138,7 +138,7 @@ class ReadVerbs(ProjectList):
 
     @property
     def disk_trouble(self) -> str:
-        """Say which changes have files that the disk refused to sync, "" if there are none.
+        """Say which changes have files that the disk refused to sync. "" without such changes.
 
         Raises StorageError.
         """
@@ -439,15 +439,16 @@ class ReadVerbs(ProjectList):
         A note in the archive keeps the id that its place gave it, and the next note at that place
         gets the same one.
         """
-        # The whole home is not compared with the disk for that.
-        other = self.index.notes.find(
+        # The index is asked directly, so that the whole home is not compared with the disk.
+        found_note = self.index.notes.find(
             memory.id,
             default_project=self.default_project,
             viewer=self.agent,
             looseness=Looseness.EXACT,
         )
-        if other.row != memory.row:
-            raise Ambiguous(memory.id, [f"{note.project}/{note.path}" for note in (memory, other)])
+        if found_note.row != memory.row:
+            places = [f"{note.project}/{note.path}" for note in (memory, found_note)]
+            raise Ambiguous(memory.id, places)
 
     def _memory_by_id(self, ref: str, looseness: Looseness) -> NoteInfo | None:
         """Return the memory whose id is or begins with `ref`. None if `ref` names no memory so.

@@ -396,7 +396,7 @@ class Trail:
         if touched.do != StepKind.LINES:
             return touched
         line_tests = self._line_tests.get(os.path.realpath(touched.file))
-        # No line of this file is to be erased.
+        # Nothing in this file will be erased line by line.
         if line_tests is None:
             return touched
         # The step removed the whole file, and the lines to erase with it.

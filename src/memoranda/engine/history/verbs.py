@@ -755,9 +755,9 @@ class HistoryVerbs(NoteVerbs):
         raise CannotUndo("There is nothing to undo.")
 
     def refusal_of_undo(self, change: Change) -> CannotUndo | None:
-        """Return the error that an undo of a change would raise, as far as the history tells.
+        """Return the error with which the history refuses an undo of a change.
 
-        None if the history does not speak against the undo. Other errors are only found during it.
+        None if the history does not refuse it. Other errors are only found during the undo.
         """
         number = change.number
         if is_blank(change):

@@ -193,7 +193,12 @@ def older_contradictions(memory: Reader, infos: Iterable[NoteInfo]) -> dict[int,
     If a note contradicts several older notes, the latest of them counts. Contradictions about which
     the owner has already decided are left out.
     """
-    return _latest_unanswered(memory, infos, lambda own, other: Contradiction(other, own))
+
+    def as_newer(statement: Statement, rival: Statement) -> Contradiction:
+        """Return the contradiction in which the given note has the newer statement."""
+        return Contradiction(rival, statement)
+
+    return _latest_unanswered(memory, infos, as_newer)
 
 
 def _latest_unanswered(
@@ -254,10 +259,10 @@ def _rivals(
 
 def _others(statement: Statement, statements: Iterable[Statement]) -> Iterator[Statement]:
     """Yield the statements of other notes that are worded differently, in the same order."""
-    for other in statements:
-        is_of_another_note = other.info.row != statement.info.row
-        if is_of_another_note and other.claim.value != statement.claim.value:
-            yield other
+    for candidate in statements:
+        is_of_another_note = candidate.info.row != statement.info.row
+        if is_of_another_note and candidate.claim.value != statement.claim.value:
+            yield candidate
 
 
 def _is_unanswered(memory: Reader, pair: Contradiction) -> bool:
@@ -418,7 +423,7 @@ def with_leaders_first(
         if leader_row is None:
             continue
         # Comparing the fields of hits would take longer than the search.
-        item_position = next(at for at, other in enumerate(result) if other is item)
+        item_position = next(at for at, present in enumerate(result) if present is item)
         # If the leader is already before the item, it stays there.
         for position in range(item_position, len(result)):
             if info_of(result[position]).row == leader_row:

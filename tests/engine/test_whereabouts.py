@@ -243,3 +243,19 @@ def test_a_note_that_moved_with_its_links_is_followed_both_ways(memory):
     assert where_now(memory, "notes", "Plan.md", only_same=True).path == "top/Planned.md"
     changes = history_through_moves(memory, "notes", "top/Planned.md")
     assert [placed.change.verb for placed in changes] == ["move", "edit", "write"]
+
+
+def test_the_log_of_a_memory_deleted_from_the_archive_tells_the_deletion(memory):
+    note = stored(memory, "Bob is a colleague of Ann")
+    archive_named(memory, [note.id])
+    memory.delete(note.id)
+    assert memory.log(note.id)[0].verb == "delete"
+
+
+def test_a_memory_deleted_from_the_archive_is_restored_as_it_was_there(memory):
+    note = stored(memory, "Bob is a colleague of Ann")
+    archive_named(memory, [note.id])
+    memory.edit(note.id, Append(" since May"))
+    memory.delete(note.id)
+    memory.restore(note.id)
+    assert "since May" in memory.read(note.id).text

@@ -20,7 +20,7 @@ from memoranda.sources.files import check_own, closed_on_error, disk_state, make
 
 SCHEMA = Path(__file__).with_name("schema.sql")
 # Raised with every change of schema.sql.
-VERSION = 4
+VERSION = 5
 # Seconds to wait for another process that writes.
 _BUSY_SECONDS = 3.0
 _PRIVATE = 0o600

@@ -24,6 +24,7 @@ from memoranda.ledger.change import (
     FOLD,
     ORIGINS,
     Change,
+    Location,
     Touched,
     is_of_machine,
     undone_numbers,
@@ -72,7 +73,7 @@ _ORIGIN = (
     "insert or replace into origin (project, path, root, new, scope, made_by) "
     "values (?, ?, ?, ?, ?, ?)"
 )
-_NAMED_BY_ID = "substr(s.path, -11, 8) = ? and s.project in ('categories', 'archive')"
+_NAMED_BY_ID = "substr(s.path, -11, 8) = ? and s.project in ('categories', '.archive')"
 # The steps of some changes that wrote a text which no later change wrote at the same place.
 _LAST_WRITERS = (
     "select s.*, c.time as at, c.verb, c.agent, c.face, c.made_by as by_caller "
@@ -273,15 +274,25 @@ class History:
         roots = [row["root"] for row in self.database.rows(sql)]
         return [root for root in roots if absolute.startswith(f"{os.fsdecode(root)}/")]
 
-    def steps_with_id(self, project: str, id_begin: str) -> Iterator[PlacedStep]:
-        """Yield the steps on memories of a project with this beginning of an id, newest first.
+    def steps_with_id(self, id_begin: str) -> Iterator[PlacedStep]:
+        """Yield the steps on memories with this beginning of an id.
+
+        The newest change comes first. Of each change, the steps that leave a file come first.
 
         id_begin: 8 digits, as in the file name `short-title-0a1b2c3d.md`.
         """
-        where = f"{_NAMED_BY_ID} and s.project = ? order by s.change desc"
-        for step in self._placed(where, (id_begin, project)):
+        where = f"{_NAMED_BY_ID} order by s.change desc, s.do = 'remove'"
+        for step in self._placed(where, (id_begin,)):
             if step.touched.path.endswith(f"-{id_begin}.md"):
                 yield step
+
+    def steps_that_replaced(self, digest: str) -> Iterator[PlacedStep]:
+        """Yield the steps that replaced, removed or moved a text, oldest first.
+
+        digest: the SHA-256 of the text.
+        """
+        where = "s.old = ? and s.do in ('put', 'remove', 'move') order by s.change, s.position"
+        return self._placed(where, (digest,))
 
     def place_of_text(self, digest_start: str) -> tuple[str, str] | None:
         """Return the project and path of the latest change that replaced or wrote a text.
@@ -598,6 +609,12 @@ class History:
         """Whether any step was on a file that only some agents may see."""
         sql = f"select 1 from step where scope <> '{GLOBAL}' limit 1"
         return self.database.row(sql) is not None
+
+    def private_places(self) -> Iterator[tuple[Location, str]]:
+        """Yield the places where files were that only some agents may see, each with its scope."""
+        sql = f"select distinct project, path, root, scope from step where scope <> '{GLOBAL}'"
+        for project, path, root, scope in self.database.rows(sql):
+            yield Location(project, path, root), scope
 
     def _placed(
         self, where: str, values: Sequence[Any] | Mapping[str, Any]

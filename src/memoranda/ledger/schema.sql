@@ -49,8 +49,10 @@ create index if not exists step_folder on step (project) where do = 'move' and o
 create index if not exists step_root on step (root) where root <> '';
 create index if not exists step_scope on step (scope) where scope <> 'global';
 -- The id of a memory is at the end of its file's name.
-create index if not exists step_name_id on step (substr(path, -11, 8))
-  where project in ('categories', 'archive');
+create index if not exists step_memory_id on step (substr(path, -11, 8))
+  where project in ('categories', '.archive');
+-- Ledgers of version 4 and before have this index, which left out the archive.
+drop index if exists step_name_id;
 create index if not exists step_private on step (change) where project = '.memoranda';
 create index if not exists step_file on step (file, change) where file <> '';
 create index if not exists step_old on step (old) where old is not null;

@@ -465,16 +465,15 @@ class HistoryVerbs(NoteVerbs):
             return None
         # Where each memory was last, by its id. The id is `ref` if no text is kept.
         places: dict[str, Location] = {}
-        for name in MEMORY_PROJECTS:
-            seen_paths: set[str] = set()
-            steps = self.engine.ledger.history.steps_with_id(name, ref[:_ID_DIGITS])
-            for touched in self._seen_steps(steps):
-                if touched.path in seen_paths:
-                    continue
-                seen_paths.add(touched.path)
-                note_id = self._id_in_text(touched) or ref
-                if note_id.startswith(ref):
-                    places.setdefault(note_id, touched.place)
+        seen_places: set[Location] = set()
+        steps = self.engine.ledger.history.steps_with_id(ref[:_ID_DIGITS])
+        for touched in self._seen_steps(steps):
+            if touched.place in seen_places:
+                continue
+            seen_places.add(touched.place)
+            note_id = self._id_in_text(touched) or ref
+            if note_id.startswith(ref):
+                places.setdefault(note_id, touched.place)
         if len(places) > 1:
             raise Ambiguous(ref, sorted(places), is_id=True)
         return next(iter(places.values()), None)

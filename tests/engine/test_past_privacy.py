@@ -111,6 +111,53 @@ def and_public_again(memory: MemorySession) -> str:
     return PLACE
 
 
+def renamed_outside(memory: MemorySession) -> str:
+    """Rename the note as another program does, and let the index see it."""
+    file_of(memory, PLACE).rename(file_of(memory, "notes/journey.md"))
+    memory.sync()
+    return "notes/journey.md"
+
+
+def after_a_rename_outside(memory: MemorySession) -> str:
+    place = renamed_outside(memory)
+    file_of(memory, place).write_text(PRIVATE)
+    return place
+
+
+def after_a_rename_outside_by_tool(memory: MemorySession) -> str:
+    place = renamed_outside(memory)
+    tool(
+        memory, "bob", "write_note", title="journey", content=PRIVATE, directory="", overwrite=True
+    )
+    return place
+
+
+def after_a_rename_outside_and_a_move(memory: MemorySession) -> str:
+    memory.move(renamed_outside(memory), "far/away.md")
+    file_of(memory, "notes/far/away.md").write_text(PRIVATE)
+    return "notes/far/away.md"
+
+
+def after_a_rename_outside_then_deleted(memory: MemorySession) -> str:
+    place = after_a_rename_outside_by_tool(memory)
+    tool(memory, "bob", "delete_note", identifier=place)
+    return place
+
+
+def after_a_rename_outside_by_hand_then_deleted(memory: MemorySession) -> str:
+    place = after_a_rename_outside(memory)
+    memory.delete(place)
+    return place
+
+
+def after_a_rename_of_its_folder_outside(memory: MemorySession) -> str:
+    file_of(memory, "notes/plans").rename(file_of(memory, "notes/done"))
+    file_of(memory, "notes/plans").mkdir()
+    file_of(memory, "notes/done/other.md").rename(file_of(memory, "notes/plans/other.md"))
+    file_of(memory, "notes/done/trip.md").write_text(PRIVATE)
+    return "notes/done/trip.md"
+
+
 WAYS = [
     by_tool,
     by_hand,
@@ -120,6 +167,12 @@ WAYS = [
     after_a_move_of_its_folder,
     after_deletion_and_undo,
     after_deletion_and_restore,
+    after_a_rename_outside,
+    after_a_rename_outside_by_tool,
+    after_a_rename_outside_and_a_move,
+    after_a_rename_outside_then_deleted,
+    after_a_rename_outside_by_hand_then_deleted,
+    after_a_rename_of_its_folder_outside,
 ]
 
 
@@ -196,6 +249,31 @@ def test_another_note_of_the_same_path_is_another_note(home: MemorySession) -> N
     with pytest.raises(CannotUndo) as refusal:
         alice.undo()
     assert str(refusal.value) == "cannot undo #4: the path notes/plans/trip.md cannot be used"
+
+
+def test_a_memory_renamed_and_edited_outside_is_found_by_its_id(tmp_path: Path) -> None:
+    with open_session(tmp_path / "home", watch=False) as memory:
+        note = memory.write(Draft(f"{SECRET} first", project="categories", category="people"))
+        path = file_of(memory, f"categories/{note.path}")
+        text = path.read_text().replace("scope: global", "scope: agent:bob").replace("first", "two")
+        path.unlink()
+        path.with_name("renamed.md").write_text(text)
+        # The history knows where all other private notes come from.
+        assert SECRET not in everything(memory.as_caller("alice", "mcp"))
+
+
+def test_a_public_note_renamed_outside_keeps_its_public_past(home: MemorySession) -> None:
+    renamed_outside(home)
+    tool(home, "bob", "write_note", title="diary", content=PRIVATE, directory="")
+    assert SECRET in everything(home.as_caller("alice", "mcp"))
+
+
+def test_a_note_removed_outside_keeps_its_past_where_no_private_note_can_be_it(
+    home: MemorySession,
+) -> None:
+    file_of(home, PLACE).unlink()
+    tool(home, "bob", "write_note", title="diary", content=PRIVATE, directory="")
+    assert SECRET in everything(home.as_caller("alice", "mcp"))
 
 
 def test_undoing_the_move_of_a_folder_leaves_what_is_anothers(home: MemorySession) -> None:

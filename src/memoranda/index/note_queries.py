@@ -543,6 +543,11 @@ class NoteQueries(Queries):
                 note_counts[path] += number
         return note_counts
 
+    def hidden(self, viewer: str | None) -> list[NoteInfo]:
+        """Return the notes that `viewer` does not see. The owner, None, sees all."""
+        private_notes = self._select("select row from note where scope <> 'global'")
+        return [info for info in private_notes if not may_see(info.scope, viewer)]
+
     def etags(self) -> set[str]:
         """Return the SHA-256 of every note, in hexadecimal digits."""
         # A SHA-256 is stored as bytes.
@@ -697,6 +702,12 @@ class NoteQueries(Queries):
         """Return the memories whose header has this id among its `links`."""
         notes = self._select("select distinct note from link where fold = ?", (fold_key(identity),))
         return [info for info in notes if identity in info.links]
+
+    def with_id_start(self, id_start: str) -> list[NoteInfo]:
+        """Return the notes of all projects whose ids begin with these digits."""
+        return self._select(
+            "select row from note where id >= ? and id < ?", (id_start, id_start + _LAST_CHARACTER)
+        )
 
     def with_ids(self, ids: Iterable[str], projects: Sequence[str]) -> list[NoteInfo]:
         """Return the notes of these projects that have one of these ids.

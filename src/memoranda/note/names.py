@@ -25,6 +25,8 @@ _EXTENSION = lazy_pattern(r"\.[A-Za-z][A-Za-z0-9]{0,9}$")
 
 # Signs of a name that a list shows as a blank.
 _BLANK_OR_CONTROL = lazy_pattern(rf"\r\n|[{CONTROL}]|\s")
+# The first digits of the id of a memory, at the end of its file's name.
+_ID_AT_END = lazy_pattern(r"-([0-9a-f]{8})\.md$")
 # A name written as a wikilink, perhaps with an alias.
 _LINK = lazy_pattern(r"\[\[([^\[\]|]+)(?:\|[^\[\]]*)?\]\]")
 
@@ -129,6 +131,15 @@ def is_named_by_id(text: str, note_id: str, looseness: Looseness) -> bool:
     if note_id.startswith(text):
         return UUID.fullmatch(note_id) is not None
     return looseness is Looseness.CASE
+
+
+def id_in_file_name(path: str) -> str | None:
+    """Return the first 8 digits of the id that the file name of a memory ends with.
+
+    `people/tea-1a2b3c4d.md` has `1a2b3c4d`. None if the name does not end so.
+    """
+    match = _ID_AT_END.search(path)
+    return None if match is None else match[1]
 
 
 def stem(path: str) -> str:

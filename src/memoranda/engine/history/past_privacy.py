@@ -2,7 +2,9 @@
 
 The ledger records the scope of a file with each step. But the note may have become another agent's
 since then: by a later change, a move, an undo, or an edit by hand. So `PastPrivacy` follows the
-note from the old change forward, step by step, to the present.
+note from the old change forward, step by step, to the present. The ledger does not have what other
+programs did: if a file is no longer where the ledger left it, the note is looked for by its text and
+its id.
 """
 
 from __future__ import annotations
@@ -11,14 +13,17 @@ import os
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 from memoranda.engine.engine import Engine
 from memoranda.engine.session import HomeSession
 from memoranda.engine.transaction import is_here, read_or_none, source_at
 from memoranda.engine.writing import scope_of
 from memoranda.errors import MemorandaError
+from memoranda.index.rows import NoteInfo
 from memoranda.ledger.change import Change, Location, Touched
 from memoranda.ledger.history import PlacedStep
+from memoranda.note.names import id_in_file_name
 from memoranda.sources.step import StepKind
 
 # The verb of changes in which a removed note becomes a part of another note.
@@ -33,12 +38,14 @@ class _Cursor:
     """A note at a certain time: after the step at `position` of the change `number`.
 
     place: where the note was then.
+    digest: the SHA-256 of its text then. None if it is not known.
     is_gone: whether this step removed the note. Then only an undo or a restore brings it back.
     """
 
     place: Location
     number: int
     position: int
+    digest: str | None
     is_gone: bool = False
 
 
@@ -77,10 +84,10 @@ class PastPrivacy:
         # Find the step in the history of its path, and follow the note from there to the present.
         for step in self._steps_at(touched.place):
             if step.number == change.number and step.touched == touched:
-                cursors = self._cursors_after(step, touched.place)
+                cursors = self._cursors_after(step, touched.place, touched.old)
                 return any(self._is_private_after(cursor) for cursor in cursors)
         # The ledger has no such step on this path, so only the present note can tell.
-        return self._is_private_now(touched.place)
+        return self._is_private_now(touched.place) or False
 
     def _holds_only_hidden(self, moved: Touched) -> bool:
         """Whether a moved folder has notes, and the caller may see none of them.
@@ -123,14 +130,98 @@ class PastPrivacy:
             after this step are added.
         """
         step = self._step_after(cursor)
-        if step is None:
-            return not cursor.is_gone and self._is_private_now(cursor.place)
-        if _brings_another_note(step, cursor.place):
-            return False
+        if step is None or _brings_another_note(step, cursor.place):
+            if cursor.is_gone:
+                return False
+            is_private = None if step else self._is_private_now(cursor.place)
+            if is_private is not None:
+                return is_private
+            # Another program removed or renamed the file.
+            return self._is_hidden_elsewhere(cursor, waiting)
         if not self._session.sees(step.touched.scope):
             return True
-        waiting += self._cursors_after(step, cursor.place)
+        waiting += self._cursors_after(step, cursor.place, cursor.digest)
         return False
+
+    def _is_hidden_elsewhere(self, cursor: _Cursor, waiting: list[_Cursor]) -> bool:
+        """Whether a note is hidden from the caller at the place to which another program renamed it.
+
+        If it is not known what became of the note, it is hidden if it may be one of the private
+        notes whose origin is not known either.
+
+        cursor: the note at its last known place, where it is no longer.
+        waiting: the cursors still to look at. If changes found the note at another place, the
+            cursors after these changes are added.
+        """
+        id_start = id_in_file_name(cursor.place.path)
+        if any(_is_note(info, cursor.digest, id_start) for info in self._hidden_notes):
+            return True
+        later_steps = self._steps_elsewhere(cursor, id_start)
+        for step in later_steps:
+            if not self._session.sees(step.touched.scope):
+                return True
+            waiting += self._cursors_after(step, step.touched.place, cursor.digest)
+        if later_steps or self._is_seen_elsewhere(cursor.digest, id_start):
+            return False
+        return self._has_private_note_of_unknown_origin
+
+    def _steps_elsewhere(self, cursor: _Cursor, id_start: str | None) -> list[PlacedStep]:
+        """Return the later steps that found a note at another place, with its last known text or id.
+
+        cursor: the note at its last known place.
+        id_start: the first digits of its id; None if they are not known.
+        """
+        steps: list[PlacedStep] = []
+        if cursor.digest is not None:
+            steps += self._history.steps_that_replaced(cursor.digest)
+        if id_start is not None:
+            steps += self._history.steps_with_id(id_start)
+        return [
+            step
+            for step in steps
+            if step.number > cursor.number and step.touched.place != cursor.place
+        ]
+
+    def _is_seen_elsewhere(self, digest: str | None, id_start: str | None) -> bool:
+        """Whether the caller sees a note with this text, or a memory with this id.
+
+        digest: the SHA-256 of the text; None for no text.
+        id_start: the first digits of the id; None for no id.
+        """
+        if digest in self._present_digests:
+            return True
+        return id_start is not None and bool(self._engine.index.notes.with_id_start(id_start))
+
+    @cached_property
+    def _hidden_notes(self) -> list[NoteInfo]:
+        """The present notes that the caller may not see."""
+        return self._engine.index.notes.hidden(self._session.agent)
+
+    @cached_property
+    def _present_digests(self) -> set[str]:
+        """The SHA-256 of the texts of all present notes."""
+        return self._engine.index.notes.etags()
+
+    @cached_property
+    def _has_private_note_of_unknown_origin(self) -> bool:
+        """Whether the history does not say where some private note came from.
+
+        Such a note may be one that another program renamed and edited. Notes that were private at
+        some time count, too.
+        """
+        places = {Location(info.project, info.path) for info in self._hidden_notes}
+        for place, scope in self._history.private_places():
+            if not self._session.sees(scope):
+                places.add(place)
+        return any(not self._has_known_origin(place) for place in places)
+
+    def _has_known_origin(self, place: Location) -> bool:
+        """Whether the first step in the ledger on a place wrote a new file there, or moved one to it."""
+        steps = self._steps_at(place)
+        if not steps:
+            return False
+        first = steps[0].touched
+        return first.makes_file or (first.do == StepKind.MOVE and first.path != place.path)
 
     def _step_after(self, cursor: _Cursor) -> PlacedStep | None:
         """Return the next step on the file at the cursor's place, or on a folder above the file.
@@ -156,20 +247,26 @@ class PastPrivacy:
             self._steps[key] = steps
         return steps
 
-    def _cursors_after(self, step: PlacedStep, place: Location) -> Iterator[_Cursor]:
+    def _cursors_after(
+        self, step: PlacedStep, place: Location, digest: str | None
+    ) -> Iterator[_Cursor]:
         """Yield the places where the note at `place` may be after a step.
 
         After a removal, there may be several: the note may be brought back to its place later, and
         the same change may have written the text to another place.
+
+        digest: the SHA-256 of the note's text before the step; None if it is not known.
         """
         touched = step.touched
         if touched.do == StepKind.MOVE:
             # The step may move a folder above the note.
             path = touched.to + place.path[len(touched.path) :]
-            yield _Cursor(touched.place._replace(path=path), step.number, step.position)
+            new_place = touched.place._replace(path=path)
+            new_digest = touched.new or touched.old or digest
+            yield _Cursor(new_place, step.number, step.position, new_digest)
             return
         is_gone = touched.do == StepKind.REMOVE
-        yield _Cursor(place, step.number, step.position, is_gone)
+        yield _Cursor(place, step.number, step.position, touched.new, is_gone)
         if is_gone:
             yield from self._cursors_elsewhere(step)
 
@@ -192,10 +289,13 @@ class PastPrivacy:
             has_same_name = os.path.basename(touched.path) == name
             is_same_note = touched.old is None and (is_just_before or has_same_name)
             if is_same_note or removal.verb == _MERGE:
-                yield _Cursor(touched.place, step.number, step.position)
+                yield _Cursor(touched.place, step.number, step.position, touched.new)
 
-    def _is_private_now(self, place: Location) -> bool:
-        """Whether there is a note at `place` now that the caller may not see."""
+    def _is_private_now(self, place: Location) -> bool | None:
+        """Whether the caller may not see the note that is at `place` now.
+
+        None if no note is there, or if its folder is out of reach.
+        """
         if is_here(self._engine, place.project, place.root):
             info = self._engine.index.notes.get(place.project, place.path)
             if info is not None:
@@ -204,8 +304,17 @@ class PastPrivacy:
             source = source_at(self._engine, place.project, place.root)
             file = read_or_none(source, place.path)
         except MemorandaError:
-            return False
-        return file is not None and not self._session.sees(scope_of(file.data))
+            return None
+        return None if file is None else not self._session.sees(scope_of(file.data))
+
+
+def _is_note(info: NoteInfo, digest: str | None, id_start: str | None) -> bool:
+    """Whether a present note has a text with this SHA-256, or an id that begins so.
+
+    digest, id_start: None for no text, and for no id.
+    """
+    has_id = id_start is not None and info.id.startswith(id_start)
+    return has_id or info.etag == digest
 
 
 def _brings_another_note(step: PlacedStep, place: Location) -> bool:

@@ -5,7 +5,6 @@ In between, the note may have been moved, sorted into a category, archived, or m
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from contextlib import suppress
 from itertools import islice
@@ -18,10 +17,9 @@ from memoranda.index.rows import NoteInfo
 from memoranda.ledger.change import Change, Touched
 from memoranda.note import frontmatter
 from memoranda.note.model import MEMORY_PROJECTS
+from memoranda.note.names import id_in_file_name
 from memoranda.sources.step import StepKind
 
-# File names of memories end in the first eight digits of their id.
-_ID_IN_NAME = re.compile(r"-([0-9a-f]{8})\.md$")
 # A note is followed through this many places at most, because moves may go round in a circle.
 _MOST_MOVES = 20
 
@@ -145,13 +143,13 @@ def _by_id_in_name(memory: HistoryVerbs, place: Place, only_same: bool) -> NoteI
         memory is returned.
     """
     project, path = place
-    match = _ID_IN_NAME.search(path)
-    if match is None or project not in MEMORY_PROJECTS:
+    id_start = id_in_file_name(path)
+    if id_start is None or project not in MEMORY_PROJECTS:
         return None
     with suppress(MemorandaError):
-        info = memory.memory_id(match[1])
+        info = memory.memory_id(id_start)
         # An id of a memory that was merged leads to the memory that it is in now.
-        is_same = info.id.startswith(match[1])
+        is_same = info.id.startswith(id_start)
         if is_same or not only_same:
             return info
     return None
@@ -253,10 +251,10 @@ def _is_same_note(memory: HistoryVerbs, change: Change, old: Place, new: Place) 
     The change removed a note at `old` and wrote a note at `new`. They are one note if they have the
     same id, or texts that are equal below the header.
     """
-    old_id = _ID_IN_NAME.search(old[1])
-    new_id = _ID_IN_NAME.search(new[1])
+    old_id = id_in_file_name(old[1])
+    new_id = id_in_file_name(new[1])
     if old_id and new_id:
-        return old_id[1] == new_id[1]
+        return old_id == new_id
     before, after = _texts_of(memory, change, old, new)
     if before is None or after is None:
         return False

@@ -530,7 +530,8 @@ class Memory:
     ) -> builtins.list[Change]:
         """Return changes, the newest first.
 
-        ref: an id or `project/path`: only changes of this note. None means changes of all notes.
+        ref: an id or `project/path`: only changes of this note, also those from before it came to
+            its present place. None means changes of all notes.
         limit: how many changes to return at most; 0 means all.
         agent: only changes by this agent. None means changes by anybody.
         since: only changes since this time. None means changes at any time.

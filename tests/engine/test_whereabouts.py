@@ -6,12 +6,13 @@ import pytest
 
 from memoranda import Draft
 from memoranda.engine import open_session
+from memoranda.engine.history.former_places import history_through_moves
 from memoranda.engine.history.refusals import (
     later_changes_in_the_way,
     refused_undo_of_run,
     refused_undos,
 )
-from memoranda.engine.history.whereabouts import history_through_moves, where_now
+from memoranda.engine.history.whereabouts import where_now
 from memoranda.engine.pausing import paused_agents, set_paused
 from memoranda.engine.upkeep import Upkeep
 from memoranda.errors import AgentPaused, CannotUndo, InvalidInput, UndoObstacle

@@ -264,10 +264,11 @@ def _revision(memory: MemorySession, ref: str, number: int | None) -> tuple[Chan
 
     Raises Failure, NotFound.
     """
-    place_in_log = _place_in_log(memory, ref)
-    for change in memory.log(place_in_log, limit=0):
-        if number is None or change.number == number:
-            return change, text_changed(memory, place_in_log, change)
+    from memoranda.engine.history.former_places import changes_of_note
+
+    for placed in changes_of_note(memory, memory.locate(_place_in_log(memory, ref))):
+        if number in (None, placed.change.number):
+            return placed.change, text_changed(memory, "/".join(placed.place), placed.change)
     problem = "no change" if number is None else f"#{number} is no change"
     raise Failure(f"{problem} of {ref}", "not_found", f"memory log {ref} lists its changes.")
 

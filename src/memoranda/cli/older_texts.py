@@ -66,21 +66,25 @@ def text_changed(memory: MemorySession, place: str, change: Change) -> Revision:
 def text_at(memory: MemorySession, place: str, time_text: str, moment: datetime | None) -> str:
     """Return the text that the note at `place` had after a change, or at a time. Raises Failure.
 
-    place: `project/path` of the note.
+    The note may have been at another place then.
+
+    place: `project/path` of the note, or the id of a note that is gone.
     time_text: the text that the person typed: the number of a change, or a time.
     moment: the time that `time_text` means. None if it is the number of a change.
     """
-    project, _, path = place.partition("/")
-    for change in memory.log(place, limit=0):
+    from memoranda.engine.history.former_places import changes_of_note
+
+    for placed in changes_of_note(memory, memory.locate(place)):
+        change = placed.change
         if moment is None:
             is_early_enough = change.number <= number_of(time_text)
         else:
             is_early_enough = parse_stamp(change.time) <= moment
         if is_early_enough:
-            # After this change, the note was at another place, or gone.
-            if change.empties(project, path):
+            # After this change, the note was gone.
+            if change.empties(*placed.place):
                 break
-            after = text_changed(memory, place, change).after
+            after = text_changed(memory, "/".join(placed.place), change).after
             if after is None:
                 raise Failure(f"the text of {place} at {time_text} is no longer kept", "not_found")
             return after

@@ -43,7 +43,7 @@ from memoranda.sources.files import open_own, put_derived
 from memoranda.text.unicode import one_line
 
 if TYPE_CHECKING:
-    from memoranda.engine.history.verbs import HistoryVerbs
+    from memoranda.engine.history.log import LogVerbs
     from memoranda.engine.write_gate import Use
     from memoranda.note.reminder import Reminder
 
@@ -425,7 +425,7 @@ class Writer:
 
 
 @verb
-def figures(memory: HistoryVerbs) -> Figures:
+def figures(memory: LogVerbs) -> Figures:
     """Return the size and growth of the home, as the caller of `memory` sees it."""
     layout = memory.engine.layout
     zone = memory.settings.zone
@@ -463,7 +463,7 @@ def _microseconds(day: date, zone: tzinfo | None) -> int:
     return (midnight - EPOCH) // timedelta(microseconds=1)
 
 
-def writers(memory: HistoryVerbs, since: datetime) -> list[Writer]:
+def writers(memory: LogVerbs, since: datetime) -> list[Writer]:
     """Return who has changed something since a moment. The writer of the latest change comes first."""
     writers: dict[tuple[str | None, str], Writer] = {}
     for change in memory.log(limit=0, since=since):

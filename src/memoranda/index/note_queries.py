@@ -703,6 +703,16 @@ class NoteQueries(Queries):
         notes = self._select("select distinct note from link where fold = ?", (fold_key(identity),))
         return [info for info in notes if identity in info.links]
 
+    def with_text(self, digest: str, viewer: str | None) -> list[NoteInfo]:
+        """Return the notes that `viewer` sees and whose file has exactly this text.
+
+        This reads a row of each note.
+
+        digest: the SHA-256 of the text.
+        """
+        notes = self._select("select row from note where etag = ?", (bytes.fromhex(digest),))
+        return [info for info in notes if may_see(info.scope, viewer)]
+
     def with_id_start(self, id_start: str) -> list[NoteInfo]:
         """Return the notes of all projects whose ids begin with these digits."""
         return self._select(

@@ -286,6 +286,20 @@ class History:
             if step.touched.path.endswith(f"-{id_begin}.md"):
                 yield step
 
+    def steps_that_left(self, digest: str) -> Iterator[PlacedStep]:
+        """Yield the steps that left a text at a place, by writing it or moving its file.
+
+        The newest comes first.
+
+        digest: the SHA-256 of the text.
+        """
+        where = (
+            "(s.new = :digest and s.do in ('put', 'move')) "
+            "or (s.old = :digest and s.new is null and s.do = 'move') "
+            "order by s.change desc, s.position desc"
+        )
+        return self._placed(where, {"digest": digest})
+
     def steps_that_replaced(self, digest: str) -> Iterator[PlacedStep]:
         """Yield the steps that replaced, removed or moved a text, oldest first.
 

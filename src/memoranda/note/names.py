@@ -25,8 +25,9 @@ _EXTENSION = lazy_pattern(r"\.[A-Za-z][A-Za-z0-9]{0,9}$")
 
 # Signs of a name that a list shows as a blank.
 _BLANK_OR_CONTROL = lazy_pattern(rf"\r\n|[{CONTROL}]|\s")
-# The first digits of the id of a memory, at the end of its file's name.
-_ID_AT_END = lazy_pattern(r"-([0-9a-f]{8})\.md$")
+ID_DIGITS = 8
+"""How many digits of its id the name of a memory's file ends with."""
+_ID_AT_END = lazy_pattern(rf"-([0-9a-f]{{{ID_DIGITS}}})\.md$")
 # A name written as a wikilink, perhaps with an alias.
 _LINK = lazy_pattern(r"\[\[([^\[\]|]+)(?:\|[^\[\]]*)?\]\]")
 

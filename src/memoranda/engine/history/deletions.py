@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from datetime import datetime
 
 from memoranda.engine.engine import verb
-from memoranda.engine.history.verbs import HistoryVerbs, Revision
+from memoranda.engine.history.log import LogVerbs
+from memoranda.engine.history.verbs import Revision
 from memoranda.engine.writing import as_file
 
 # Changes among which deletions are looked for.
@@ -14,7 +15,7 @@ _MAX_LOOKED_AT = 1_000
 
 
 @verb
-def standing_deletions(memory: HistoryVerbs, since: datetime, limit: int) -> list[Revision]:
+def standing_deletions(memory: LogVerbs, since: datetime, limit: int) -> list[Revision]:
     """Return the deletions of notes that nobody took back, the newest first.
 
     Deletions by jobs are left out, and notes that seem to hold instructions for agents. If a change
@@ -33,7 +34,7 @@ def standing_deletions(memory: HistoryVerbs, since: datetime, limit: int) -> lis
     return deletions
 
 
-def _deletions(memory: HistoryVerbs, since: datetime) -> Iterator[Revision]:
+def _deletions(memory: LogVerbs, since: datetime) -> Iterator[Revision]:
     """Yield the deletions by people and agents that count, the newest first."""
     history = memory.engine.ledger.history
     for change in memory.log(limit=_MAX_LOOKED_AT, since=since):
@@ -42,7 +43,7 @@ def _deletions(memory: HistoryVerbs, since: datetime) -> Iterator[Revision]:
             yield from memory.revisions(change.number, limit=1)
 
 
-def _seems_planted(memory: HistoryVerbs, deletion: Revision) -> bool:
+def _seems_planted(memory: LogVerbs, deletion: Revision) -> bool:
     """Whether the deleted text seems to hold instructions for agents."""
     touched = deletion.touched
     file = as_file((deletion.before or "").encode())

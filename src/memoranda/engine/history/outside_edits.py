@@ -13,8 +13,8 @@ from datetime import UTC, datetime
 
 from memoranda.clock import stamp
 from memoranda.engine.engine import verb
+from memoranda.engine.history.former_places import Place, PlacedChange
 from memoranda.engine.history.verbs import HistoryVerbs, Revision
-from memoranda.engine.history.whereabouts import Place, PlacedChange
 from memoranda.errors import MemorandaError
 from memoranda.index.rows import NoteInfo
 from memoranda.ledger.change import Change, Touched

@@ -9,6 +9,7 @@ from datetime import datetime
 
 from memoranda.clock import parse_stamp
 from memoranda.engine.engine import verb
+from memoranda.engine.history.log import LogVerbs
 from memoranda.engine.history.past_privacy import PastPrivacy
 from memoranda.engine.history.undo import concerns, is_upkeep
 from memoranda.engine.history.verbs import HistoryVerbs
@@ -351,7 +352,7 @@ def _replaced_text_at(text: Touched, place: Location) -> bool:
     return text.place == place and text.do != StepKind.MOVE and text.old is not None and text.kept
 
 
-class RestoreVerbs(HistoryVerbs):
+class RestoreVerbs(LogVerbs):
     """The verb `restore`."""
 
     @verb

@@ -1,7 +1,7 @@
-"""List and undo changes.
+"""Read and undo changes.
 
-`HistoryVerbs` lists the changes that the caller may see, and returns the texts before and after a
-change (`Revision`). It chooses the changes to undo; undo.py undoes them.
+`HistoryVerbs` says which changes the caller may see, and returns the texts before and after a change
+(`Revision`). It chooses the changes to undo; undo.py undoes them.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ from memoranda.ledger.history import PlacedStep
 from memoranda.note.model import (
     MEMORY_PROJECTS,
 )
-from memoranda.note.names import Looseness
+from memoranda.note.names import ID_DIGITS, Looseness
 from memoranda.sources import path_guard
 from memoranda.sources.base import File
 from memoranda.sources.json_rows import PASSING
@@ -63,8 +63,6 @@ from memoranda.text.pattern import lazy_pattern
 _ANOTHER = "; memory undo N takes back another change"
 # The verbs of changes that delete notes.
 _DELETING = ("delete", EXPIRE, "decay")
-# A file name has this many digits of the id of its memory.
-_ID_DIGITS = 8
 # The id of a memory, or at least the first eight digits of an id.
 _ID_BEGIN = lazy_pattern(r"[0-9a-f]{8}[0-9a-f-]*")
 
@@ -103,129 +101,23 @@ class Revision:
         return is_old_text_lost or is_new_text_lost
 
 
-class _RunGroups:
-    """Groups changes for the log: all changes of one run of a job are one group.
-
-    A change that belongs to no run is a group, too. The changes are added from the latest to the
-    first.
-
-    limit: the most groups; 0 means any number.
-    groups: the changes of each group, by the number of the run or of the single change.
-    """
-
-    def __init__(self, limit: int):
-        self._limit = limit
-        self.groups: dict[int, list[Change]] = {}
-        # The lowest number of a run that has a group. None if no run has one.
-        self._oldest_run: int | None = None
-
-    @property
-    def _is_full(self) -> bool:
-        """Whether there are as many groups as allowed. Changes can still be added to them."""
-        return 0 < self._limit <= len(self.groups)
-
-    def is_complete_before(self, number: int) -> bool:
-        """Whether no change with this number or a lower one belongs to one of the groups."""
-        # A run has the number of its first change, so all its changes have this number or a higher
-        # one.
-        is_before_all_runs = self._oldest_run is None or number < self._oldest_run
-        return self._is_full and is_before_all_runs
-
-    def add(self, change: Change) -> None:
-        """Add a change to its group, or to a new group if there may be another one."""
-        # An undo has the number of the run that it undoes, but is listed alone.
-        run = change.run if change.undoes is None else None
-        group = run or change.number
-        is_new_group = group not in self.groups
-        if is_new_group and self._is_full:
-            return
-        self.groups.setdefault(group, []).append(change)
-        if run:
-            self._oldest_run = min(run, self._oldest_run or run)
-
-
 class HistoryVerbs(NoteVerbs):
-    """The verbs `log`, `undo` and `restore`, which work with the history."""
+    """The verb `undo`, and what the other verbs need to read the history."""
 
-    @verb
-    def log(
-        self,
-        ref: str | None = None,
-        *,
-        limit: int = 20,
-        agent: str | None = None,
-        since: datetime | None = None,
-        before: int | None = None,
-    ) -> list[Change]:
-        """List the changes that the caller may see, the newest first (see `Memory.log`).
+    def changes_at(self, place: Location, *, before: int | None = None) -> Iterator[Change]:
+        """Yield the changes at a place that `log` lists for the caller, the newest first.
 
-        ref: list only changes of this note; None for all.
-        limit: the most changes to return; 0 means all.
-        agent: list only changes of this agent; None for all.
-        since: list only changes made since this time; None for all.
-        before: list only changes with lower numbers; None for all.
-        """
-        changes = self._seen_changes(ref, agent, since, before)
-        # A limit of 0 means all.
-        return list(islice(changes, limit if limit > 0 else None))
-
-    @verb
-    def log_by_run(
-        self,
-        ref: str | None = None,
-        *,
-        limit: int = 20,
-        agent: str | None = None,
-        since: datetime | None = None,
-        before: int = 0,
-    ) -> list[list[Change]]:
-        """List changes as `log` does, but put all changes of one run of a job into one group.
-
-        A group has the place of its latest change in the list.
-
-        ref: list only changes of this note; None for all.
-        limit: the most groups to return; 0 means all.
-        agent: list only changes of this agent; None for all.
-        since: list only changes made since this time; None for all.
-        before: list only changes with lower numbers; 0 means all.
-        """
-        run_groups = _RunGroups(limit)
-        for change in self._seen_changes(ref, agent, since, before or None):
-            if run_groups.is_complete_before(change.number):
-                break
-            run_groups.add(change)
-        return list(run_groups.groups.values())
-
-    def _seen_changes(
-        self,
-        ref: str | None,
-        agent: str | None,
-        since: datetime | None,
-        before: int | None = None,
-    ) -> Iterator[Change]:
-        """Yield the changes that `log` lists, the newest first.
-
-        ref: yield only changes of this note; None for all.
-        agent: yield only changes of this agent; None for all.
-        since: yield only changes made since this time; None for all.
         before: yield only changes with lower numbers; None for all.
         """
-        place = None if ref is None else self.locate(ref)
-        agent = agent and agent.lower()
         past_privacy = self.past()
-        for change in self._changes_about(place, agent, before):
-            # The changes come newest first, so all others are older still.
-            if since is not None and parse_stamp(change.time) < since:
-                break
-            if agent is not None and change.agent != agent:
-                continue
-            visible_change = self._listed_part(change, past_privacy)
-            if visible_change is None:
-                continue
-            if place is None or concerns(visible_change, place):
+        for change in self.engine.ledger.history.changes_at(
+            place.project, place.path, before=before
+        ):
+            visible_change = self.listed_part(change, past_privacy)
+            if visible_change is not None and concerns(visible_change, place):
                 yield visible_change
 
-    def _listed_part(self, change: Change, past_privacy: PastPrivacy | None) -> Change | None:
+    def listed_part(self, change: Change, past_privacy: PastPrivacy | None) -> Change | None:
         """Return the part of a change that `log` lists for the caller. None if it lists nothing.
 
         past_privacy: says which steps are hidden from the caller. None for the owner, who sees all.
@@ -236,21 +128,6 @@ class HistoryVerbs(NoteVerbs):
         if not self._is_visible(change, past_privacy):
             return None
         return self._seen_part(change, past_privacy)
-
-    def _changes_about(
-        self, place: Location | None, agent: str | None, before: int | None
-    ) -> Iterator[Change]:
-        """Return the changes that may be about a place, or that an agent made, the newest first.
-
-        This only saves reading the whole ledger. The result may have other changes, too, so the
-        caller has to check each change.
-        """
-        history = self.engine.ledger.history
-        if place is not None:
-            return history.changes_at(place.project, place.path, before=before)
-        if agent is not None:
-            return history.changes_by(agent, before=before)
-        return history.changes(before=before)
 
     def past(self) -> PastPrivacy | None:
         """Return which parts of the history are hidden from the caller.
@@ -466,19 +343,19 @@ class HistoryVerbs(NoteVerbs):
         # Where each memory was last, by its id. The id is `ref` if no text is kept.
         places: dict[str, Location] = {}
         seen_places: set[Location] = set()
-        steps = self.engine.ledger.history.steps_with_id(ref[:_ID_DIGITS])
+        steps = self.engine.ledger.history.steps_with_id(ref[:ID_DIGITS])
         for touched in self._seen_steps(steps):
             if touched.place in seen_places:
                 continue
             seen_places.add(touched.place)
-            note_id = self._id_in_text(touched) or ref
+            note_id = self.id_in_text(touched) or ref
             if note_id.startswith(ref):
                 places.setdefault(note_id, touched.place)
         if len(places) > 1:
             raise Ambiguous(ref, sorted(places), is_id=True)
         return next(iter(places.values()), None)
 
-    def _id_in_text(self, touched: Touched) -> str | None:
+    def id_in_text(self, touched: Touched) -> str | None:
         """Return the id in the text that a step replaced or wrote. None if no such text is kept."""
         history = self.engine.ledger.history
         for digest in filter(None, (touched.old, touched.new)):
@@ -833,7 +710,7 @@ class HistoryVerbs(NoteVerbs):
             recorded_change = self.engine.ledger.history.change(change)
             visible_change = None
             if recorded_change is not None:
-                visible_change = self._listed_part(recorded_change, self.past())
+                visible_change = self.listed_part(recorded_change, self.past())
             if visible_change is None:
                 raise NotInHistory(f"#{change}")
             texts = islice(visible_change.texts(), limit or None)

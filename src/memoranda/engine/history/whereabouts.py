@@ -1,76 +1,30 @@
-"""Find out where a note of an older change is now, and where a present note was before.
+"""Find out where a note of an older change is now.
 
-In between, the note may have been moved, sorted into a category, archived, or merged.
+In between, the note may have been moved, sorted into a category, archived, or merged, and another
+program may have renamed its file.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from contextlib import suppress
-from itertools import islice
-from typing import NamedTuple
 
 from memoranda.engine.engine import verb
+from memoranda.engine.history.former_places import (
+    MOST_MOVES,
+    Place,
+    end_before_rename,
+    is_same_text,
+    place_of,
+    texts_of,
+)
 from memoranda.engine.history.verbs import HistoryVerbs
+from memoranda.engine.transaction import root_of
 from memoranda.errors import MemorandaError
 from memoranda.index.rows import NoteInfo
-from memoranda.ledger.change import Change, Touched
-from memoranda.note import frontmatter
+from memoranda.ledger.change import Change, Location
 from memoranda.note.model import MEMORY_PROJECTS
 from memoranda.note.names import id_in_file_name
 from memoranda.sources.step import StepKind
-
-# A note is followed through this many places at most, because moves may go round in a circle.
-_MOST_MOVES = 20
-
-Place = tuple[str, str]
-"""A project, and a path in it."""
-
-
-class PlacedChange(NamedTuple):
-    """A change of a note.
-
-    place: where the note was after the change.
-    place_before: where the note was before, if the change took it to `place`. Otherwise None.
-    """
-
-    change: Change
-    place: Place
-    place_before: Place | None
-
-
-@verb
-def history_through_moves(
-    memory: HistoryVerbs, project: str, path: str, *, limit: int = 0
-) -> list[PlacedChange]:
-    """Return the changes of the note at a place, also those from before it came to this place.
-
-    The newest comes first. A note comes to a place by a move, a new category, or the archive.
-
-    project, path: the place.
-    limit: the number of changes; 0 means all.
-    """
-    return list(islice(_changes_back(memory, (project, path), limit), limit or None))
-
-
-def _changes_back(memory: HistoryVerbs, place: Place, limit: int) -> Iterator[PlacedChange]:
-    """Yield the changes of the note at a place, the newest first, back through its moves.
-
-    limit: how many changes are needed at most; 0 means all.
-    """
-    before: int | None = None
-    for _ in range(_MOST_MOVES):
-        former_place: Place | None = None
-        for change in memory.log("/".join(place), limit=limit, before=before):
-            former_place = _came_from(memory, change, place)
-            yield PlacedChange(change, place, former_place)
-            if former_place is not None:
-                # Go on with the older changes of the former place.
-                before = change.number
-                break
-        if former_place is None:
-            return
-        place = former_place
 
 
 @verb
@@ -88,7 +42,7 @@ def where_now(
     place = (project, path)
     visited: set[Place] = set()
     # Follow the moves of the note. If a place comes again, they go round in a circle.
-    for _ in range(_MOST_MOVES):
+    for _ in range(MOST_MOVES):
         info = _note_at(memory, place) or _by_id_in_name(memory, place, only_same)
         if info is not None:
             return info
@@ -156,14 +110,15 @@ def _by_id_in_name(memory: HistoryVerbs, place: Place, only_same: bool) -> NoteI
 
 
 def _left_for(memory: HistoryVerbs, place: Place, only_same: bool) -> Place | None:
-    """Return where the last change of a place took the note that was there.
+    """Return where the last change of a place, or another program, took the note that was there.
 
-    None if no change took the note away.
+    None if nothing took the note away, or if it is not known where.
 
     only_same: whether to leave out merges, which make the note a part of another note.
     """
     with suppress(MemorandaError):
-        for change in memory.log("/".join(place), limit=0):
+        location = memory.locate("/".join(place))
+        for change in memory.changes_at(location):
             next_place = _moved_by(change, place)
             if next_place is not None:
                 return next_place
@@ -175,14 +130,33 @@ def _left_for(memory: HistoryVerbs, place: Place, only_same: bool) -> Place | No
             if only_same and not _is_one_note(memory, change, place, next_place):
                 return None
             return next_place
+        return _renamed_to(memory, location)
+    return None
+
+
+def _renamed_to(memory: HistoryVerbs, location: Location) -> Place | None:
+    """Return where another program took the note that a place had. None if it is not known."""
+    change = next(memory.changes_at(location), None)
+    if change is None:
+        return None
+    for touched in change.texts():
+        is_here = location in (touched.place, touched.place._replace(path=touched.to))
+        digest = touched.new or (touched.old if touched.do == StepKind.MOVE else None)
+        if not is_here or digest is None:
+            continue
+        for info in memory.index.notes.with_text(digest, memory.agent):
+            new_location = Location(info.project, info.path, root_of(memory.engine, info.project))
+            end = end_before_rename(memory, new_location, digest)
+            if end is not None and end.place == location:
+                return info.project, info.path
     return None
 
 
 def _moved_by(change: Change, place: Place) -> Place | None:
     """Return where a change moved the file of `place`. None if it did not move it."""
     for removed_position, written_position in change.moves_by_rewriting().items():
-        if _place_of(change.files[removed_position]) == place:
-            return _place_of(change.files[written_position])
+        if place_of(change.files[removed_position]) == place:
+            return place_of(change.files[written_position])
     project, path = place
     for touched in change.files:
         if touched.do != StepKind.MOVE or touched.project != project:
@@ -191,80 +165,6 @@ def _moved_by(change: Change, place: Place) -> Place | None:
         if new_path is not None:
             return project, new_path
     return None
-
-
-def _place_of(touched: Touched) -> Place:
-    """Return the project and path of a step."""
-    return touched.project, touched.path
-
-
-def _came_from(memory: HistoryVerbs, change: Change, place: Place) -> Place | None:
-    """Return where a note was before a change brought it to `place`.
-
-    None if the note was at `place` before, too.
-    """
-    for removed_position, written_position in change.moves_by_rewriting().items():
-        if _place_of(change.files[written_position]) == place:
-            return _place_of(change.files[removed_position])
-
-    removed: list[Place] = []
-    # Whether the change wrote a file at `place` where no file was.
-    is_new = False
-    for touched in change.files:
-        if touched.do == StepKind.MOVE:
-            old_place = _before_move(touched, place)
-            if old_place is not None:
-                return old_place
-        elif touched.do == StepKind.REMOVE:
-            removed.append((touched.project, touched.path))
-        elif touched.do == StepKind.PUT and (touched.project, touched.path) == place:
-            is_new = is_new or touched.old is None
-
-    if not is_new:
-        return None
-    # A change may move a note without a step MOVE: it removes the note at its old place, and writes
-    # it at `place`.
-    for old_place in removed:
-        if _is_same_note(memory, change, old_place, place):
-            return old_place
-    return None
-
-
-def _before_move(touched: Touched, place: Place) -> Place | None:
-    """Return where a note was before a step moved it to `place`, alone or with its folder.
-
-    touched: the step.
-    place: the project and path of the note after the step.
-
-    None if the step did not move a note there.
-    """
-    project, path = place
-    if touched.project != project:
-        return None
-    old_path = touched.path_before_move(path)
-    return None if old_path is None else (project, old_path)
-
-
-def _is_same_note(memory: HistoryVerbs, change: Change, old: Place, new: Place) -> bool:
-    """Whether a change moved a note from `old` to `new`, also into the archive or out of it.
-
-    The change removed a note at `old` and wrote a note at `new`. They are one note if they have the
-    same id, or texts that are equal below the header.
-    """
-    old_id = id_in_file_name(old[1])
-    new_id = id_in_file_name(new[1])
-    if old_id and new_id:
-        return old_id == new_id
-    before, after = _texts_of(memory, change, old, new)
-    if before is None or after is None:
-        return False
-    # In the archive, the header of a note gets further keys. So it is enough if the bodies are equal.
-    return _is_same_text(before, after) or _body_of(before) == _body_of(after)
-
-
-def _body_of(text: str) -> str:
-    """Return the text of a note below its header, without blanks around it."""
-    return text[frontmatter.split(text).body_at :].strip()
 
 
 def _left_by(change: Change, place: Place) -> Place | None:
@@ -293,42 +193,7 @@ def _is_one_note(memory: HistoryVerbs, change: Change, removed: Place, written: 
 
     removed, written: the place of the removed note, and the place of the written note.
     """
-    before, after = _texts_of(memory, change, removed, written)
+    before, after = texts_of(memory, change, removed, written)
     if before is None or after is None:
         return False
-    return _is_same_text(before, after)
-
-
-def _texts_of(
-    memory: HistoryVerbs, change: Change, removed: Place, written: Place
-) -> tuple[str | None, str | None]:
-    """Return the text that a change removed at one place, and the text that it wrote at another.
-
-    A text is None if the history does not have it.
-
-    removed: the place of the removed text.
-    written: the place of the written text.
-    """
-    before: str | None = None
-    after: str | None = None
-    for revision in memory.revisions_of([change])[change.number]:
-        place = (revision.touched.project, revision.touched.path)
-        if place == removed:
-            before = revision.before
-        elif place == written:
-            after = revision.after
-    return before, after
-
-
-def _is_same_text(before: str, after: str) -> bool:
-    """Whether two texts belong to the same note, because they are equal or have the same id."""
-    identifier = _id_in(before)
-    return before == after or (identifier is not None and identifier == _id_in(after))
-
-
-def _id_in(text: str) -> str | None:
-    """Return the id in the header of a note. None if the header has no id."""
-    with suppress(ValueError):
-        identifier = frontmatter.header_of(text).get("id")
-        return identifier if isinstance(identifier, str) else None
-    return None
+    return is_same_text(before, after)

@@ -18,7 +18,8 @@ from hashlib import sha256
 from urllib.parse import quote, urlencode
 
 from memoranda.engine import MemorySession
-from memoranda.engine.history.whereabouts import Place, last_place_of_memory
+from memoranda.engine.history.former_places import Place
+from memoranda.engine.history.whereabouts import last_place_of_memory
 from memoranda.errors import Ambiguous, MemorandaError, NotFound
 from memoranda.index.rows import NoteInfo
 from memoranda.note.model import MEMORY_PROJECTS

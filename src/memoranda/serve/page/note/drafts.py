@@ -11,7 +11,7 @@ from markupsafe import Markup
 from starlette.responses import Response
 
 from memoranda.engine import MemorySession
-from memoranda.engine.history.whereabouts import Place
+from memoranda.engine.history.former_places import Place
 from memoranda.errors import Ambiguous, MemorandaError
 from memoranda.note import frontmatter
 from memoranda.serve.page.addresses import note_url, place_of_id

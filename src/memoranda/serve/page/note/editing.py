@@ -13,7 +13,8 @@ from typing import Any
 from starlette.responses import Response
 
 from memoranda.documents import differences
-from memoranda.engine.history.whereabouts import Place, where_now
+from memoranda.engine.history.former_places import Place
+from memoranda.engine.history.whereabouts import where_now
 from memoranda.errors import InvalidInput, SecretRefused
 from memoranda.index.rows import NoteInfo
 from memoranda.note import frontmatter

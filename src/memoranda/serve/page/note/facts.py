@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from markupsafe import Markup
 
 from memoranda.engine import MemorySession
-from memoranda.engine.history.whereabouts import history_through_moves
+from memoranda.engine.history.former_places import history_through_moves
 from memoranda.engine.telling.contested import Contradiction, Statement, unanswered_contradictions
 from memoranda.errors import InvalidInput
 from memoranda.index.rows import Edge, NoteInfo

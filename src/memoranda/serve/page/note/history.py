@@ -13,15 +13,11 @@ from memoranda.documents import differences
 from memoranda.documents.differences import Difference
 from memoranda.documents.listed import Document
 from memoranda.engine import MemorySession
+from memoranda.engine.history.former_places import Place, PlacedChange, history_through_moves
 from memoranda.engine.history.outside_edits import OutsideEdit, outside_edits
 from memoranda.engine.history.refusals import refused_undos
 from memoranda.engine.history.verbs import Revision
-from memoranda.engine.history.whereabouts import (
-    Place,
-    PlacedChange,
-    history_through_moves,
-    where_now,
-)
+from memoranda.engine.history.whereabouts import where_now
 from memoranda.errors import MemorandaError, NotFound, NotInHistory
 from memoranda.index.rows import NoteInfo
 from memoranda.ledger.change import UNLINKED, Change

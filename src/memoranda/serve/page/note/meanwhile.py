@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from memoranda.engine import MemorySession
+from memoranda.engine.history.former_places import PlacedChange, history_through_moves
 from memoranda.engine.history.outside_edits import outside_edits
-from memoranda.engine.history.whereabouts import PlacedChange, history_through_moves
 from memoranda.index.rows import NoteInfo
 from memoranda.ledger.change import Change
 from memoranda.serve.page.words.wording import joined_names, translated

@@ -15,7 +15,8 @@ from markupsafe import Markup
 from starlette.responses import PlainTextResponse, RedirectResponse, Response
 
 from memoranda.engine import MemorySession
-from memoranda.engine.history.whereabouts import Place, where_now
+from memoranda.engine.history.former_places import Place
+from memoranda.engine.history.whereabouts import where_now
 from memoranda.engine.links.attachments import conventions_of
 from memoranda.engine.telling.manner import Telling
 from memoranda.engine.upkeep import Upkeep

@@ -10,7 +10,7 @@ from memoranda.clock import parse_stamp
 from memoranda.documents import differences
 from memoranda.documents.differences import Difference
 from memoranda.engine import MemorySession
-from memoranda.engine.history.whereabouts import PlacedChange, history_through_moves
+from memoranda.engine.history.former_places import PlacedChange, history_through_moves
 from memoranda.engine.suspicion import CLAIM, KEEP
 from memoranda.index.rows import NoteInfo
 from memoranda.serve.page.note.history import is_about

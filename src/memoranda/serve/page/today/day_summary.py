@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from memoranda.engine import MemorySession
-from memoranda.engine.history.whereabouts import Place
+from memoranda.engine.history.former_places import Place
 from memoranda.ledger.change import Change, Standing
 from memoranda.serve.page.today.change_rows import CHANGED, FORGOT, LEARNED, is_machinery, word_of
 from memoranda.serve.page.words.wording import counted

@@ -14,8 +14,8 @@ from memoranda.clock import parse_stamp
 from memoranda.documents import differences
 from memoranda.documents.listed import Document
 from memoranda.engine import MemorySession
+from memoranda.engine.history.former_places import history_through_moves
 from memoranda.engine.history.outside_edits import OutsideEdit, notes_edited_outside, outside_edits
-from memoranda.engine.history.whereabouts import history_through_moves
 from memoranda.index.rows import NoteInfo
 from memoranda.ledger.change import Change
 from memoranda.serve.page.addresses import note_url

@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from memoranda.engine import MemorySession
-from memoranda.engine.history.whereabouts import PlacedChange, history_through_moves
+from memoranda.engine.history.former_places import PlacedChange, history_through_moves
 from memoranda.index.rows import NoteInfo
 from memoranda.ledger.change import Change, Standing, Touched
 from memoranda.note.frontmatter import split

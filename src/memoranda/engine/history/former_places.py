@@ -1,0 +1,352 @@
+"""Follow a note back through the places where it was before.
+
+Moves, new categories and the archive are changes in the ledger. A rename by another program is not. It
+is recognized where a file has the last text that the ledger knows of another place, or its id, and
+that place lost its file without a change.
+"""
+
+from __future__ import annotations
+
+import heapq
+import os
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from itertools import islice
+from typing import NamedTuple
+
+from memoranda.engine.engine import verb
+from memoranda.engine.history.verbs import HistoryVerbs
+from memoranda.engine.transaction import read_or_none, root_of, source_at
+from memoranda.errors import MemorandaError
+from memoranda.ledger.change import Change, Location, Touched
+from memoranda.ledger.history import PlacedStep
+from memoranda.note import frontmatter
+from memoranda.note.names import ID_DIGITS, id_in_file_name
+from memoranda.sources.step import StepKind
+
+# A note is followed through this many places at most, because moves may go round in a circle.
+MOST_MOVES = 20
+
+Place = tuple[str, str]
+"""A project, and a path in it."""
+
+
+class PlacedChange(NamedTuple):
+    """A change of a note.
+
+    place: where the note was after the change.
+    place_before: where the note was before, if the change took it to `place`. Otherwise None.
+    """
+
+    change: Change
+    place: Place
+    place_before: Place | None
+
+
+class End(NamedTuple):
+    """Where the ledger loses a note, because another program renamed its file.
+
+    place: the last place of the note that the ledger knows.
+    before: all changes of the note at this place have lower numbers.
+    """
+
+    place: Location
+    before: int
+
+
+@verb
+def history_through_moves(
+    memory: HistoryVerbs, project: str, path: str, *, limit: int = 0
+) -> list[PlacedChange]:
+    """Return the changes of the note at a place, also those from before it came to this place.
+
+    The newest comes first. A note comes to a place by a move, a new category, or the archive, or
+    because another program renamed its file.
+
+    project, path: the place.
+    limit: the number of changes; 0 means all.
+    """
+    location = memory.locate(f"{project}/{path}")
+    return list(islice(changes_of_note(memory, location), limit or None))
+
+
+def changes_of_note(memory: HistoryVerbs, location: Location) -> Iterator[PlacedChange]:
+    """Yield the changes of the note at a place that the caller may see, the newest first.
+
+    The changes from before the note came to this place are included.
+    """
+    before: int | None = None
+    for _ in range(MOST_MOVES):
+        place = (location.project, location.path)
+        first_change: Change | None = None
+        former_place: Place | None = None
+        for change in memory.changes_at(location, before=before):
+            first_change = change
+            former_place = _came_from(memory, change, place)
+            yield PlacedChange(change, place, former_place)
+            if former_place is not None:
+                break
+
+        if former_place is not None and first_change is not None:
+            # Go on with the older changes of the former place.
+            before = first_change.number
+            former_location = _location_of(memory, former_place)
+        else:
+            end = _before_rename(memory, location, first_change)
+            if end is None:
+                return
+            former_location, before = end
+        if former_location is None:
+            return
+        location = former_location
+
+
+def changes_about(
+    memory: HistoryVerbs, location: Location, *, before: int | None = None
+) -> Iterator[Change]:
+    """Yield the changes of the note at a place, and of other notes that were at the place.
+
+    The newest comes first.
+
+    before: only changes with lower numbers; None for all.
+    """
+    changes_of_present_note = (
+        placed.change
+        for placed in changes_of_note(memory, location)
+        if before is None or placed.change.number < before
+    )
+    changes_here = memory.changes_at(location, before=before)
+    last_number: int | None = None
+    for change in heapq.merge(
+        changes_of_present_note, changes_here, key=lambda change: -change.number
+    ):
+        # Most changes are in both.
+        if change.number != last_number:
+            yield change
+        last_number = change.number
+
+
+def _location_of(memory: HistoryVerbs, place: Place) -> Location | None:
+    """Return a place with the folder of its project. None if the project is not open."""
+    project, path = place
+    with suppress(MemorandaError):
+        return Location(project, path, root_of(memory.engine, project))
+    return None
+
+
+def _before_rename(
+    memory: HistoryVerbs, location: Location, first_change: Change | None
+) -> End | None:
+    """Return where a note was before another program renamed its file.
+
+    location: where the note was after the rename.
+    first_change: the first change of the note at that place. None if there is none.
+
+    None if no other program renamed the file, or if it is not certain.
+    """
+    if first_change is None:
+        source = source_at(memory.engine, location.project, location.root)
+        file = read_or_none(source, location.path)
+        if file is None:
+            return None
+        note = memory.engine.parse(location.project, location.path, file)
+        note_id = note.id if note is not None and note.own_id else None
+        return end_before_rename(memory, location, file.etag) or _by_id(memory, location, note_id)
+    step = next((file for file in first_change.files if file.place == location), None)
+    # A change that wrote a new file is the beginning of the note.
+    if step is None or step.old is None:
+        return None
+    limit = first_change.number
+    return end_before_rename(memory, location, step.old, limit) or _by_id(
+        memory, location, memory.id_in_text(step), limit
+    )
+
+
+def end_before_rename(
+    memory: HistoryVerbs, location: Location, digest: str, limit: int | None = None
+) -> End | None:
+    """Return where a text was before another program took its file to `location`.
+
+    digest: the SHA-256 of the text.
+    limit: only changes below this number are looked at; None for all.
+
+    None if the text was at no other place, or at several.
+    """
+    steps = memory.engine.ledger.history.steps_that_left(digest)
+    ends = _ends(memory, location, (step for step in steps if limit is None or step.number < limit))
+    return ends[0] if len(ends) == 1 else None
+
+
+def _by_id(
+    memory: HistoryVerbs, location: Location, note_id: str | None, limit: int | None = None
+) -> End | None:
+    """Return where a memory was before another program took its file to `location`.
+
+    note_id: the id in the header of the note. None if it has none.
+    limit: only changes below this number are looked at; None for all.
+
+    None if the memory was at no other place, or at several.
+    """
+    if note_id is None:
+        return None
+    steps = (
+        step
+        for step in memory.engine.ledger.history.steps_with_id(note_id[:ID_DIGITS])
+        if (limit is None or step.number < limit)
+        and step.touched.do == StepKind.PUT
+        and memory.id_in_text(step.touched) in (None, note_id)
+    )
+    ends = _ends(memory, location, steps)
+    return ends[0] if len(ends) == 1 else None
+
+
+def _ends(memory: HistoryVerbs, location: Location, steps: Iterable[PlacedStep]) -> list[End]:
+    """Return where the notes that some steps left at other places than `location` disappeared."""
+    ends: dict[Location, End] = {}
+    for step in steps:
+        touched = step.touched
+        place = touched.place._replace(path=touched.to or touched.path)
+        end = _end_of(memory, place, step.number)
+        if end is not None and end.place != location:
+            ends.setdefault(end.place, end)
+    return list(ends.values())
+
+
+def _end_of(memory: HistoryVerbs, place: Location, number: int) -> End | None:
+    """Return where a note disappeared without a change. None if it did not, or if it is not known.
+
+    place: where the note was after the change `number`.
+    """
+    history = memory.engine.ledger.history
+    for _ in range(MOST_MOVES):
+        steps = history.placed_steps(place.project, place.path)
+        next_step = next((step for step in steps if step.number > number), None)
+        if next_step is None:
+            return None if _has_file(memory, place) else End(place, number + 1)
+        if next_step.touched.makes_file:
+            # The file of the note was gone by then.
+            return End(place, next_step.number)
+        new_path = next_step.touched.path_after_move(place.path)
+        if next_step.touched.do != StepKind.MOVE or new_path is None:
+            return None
+        place = place._replace(path=new_path)
+        number = next_step.number
+    return None
+
+
+def _has_file(memory: HistoryVerbs, place: Location) -> bool:
+    """Whether a file is at a place now. True also if the folder of its project is out of reach."""
+    try:
+        source = source_at(memory.engine, place.project, place.root)
+    except MemorandaError:
+        return True
+    return not os.path.isdir(source.root) or os.path.lexists(os.path.join(source.root, place.path))
+
+
+def place_of(touched: Touched) -> Place:
+    """Return the project and path of a step."""
+    return touched.project, touched.path
+
+
+def _came_from(memory: HistoryVerbs, change: Change, place: Place) -> Place | None:
+    """Return where a note was before a change brought it to `place`.
+
+    None if the note was at `place` before, too.
+    """
+    for removed_position, written_position in change.moves_by_rewriting().items():
+        if place_of(change.files[written_position]) == place:
+            return place_of(change.files[removed_position])
+
+    removed: list[Place] = []
+    # Whether the change wrote a file at `place` where no file was.
+    is_new = False
+    for touched in change.files:
+        if touched.do == StepKind.MOVE:
+            old_place = _before_move(touched, place)
+            if old_place is not None:
+                return old_place
+        elif touched.do == StepKind.REMOVE:
+            removed.append((touched.project, touched.path))
+        elif touched.do == StepKind.PUT and (touched.project, touched.path) == place:
+            is_new = is_new or touched.old is None
+
+    if not is_new:
+        return None
+    # A change may move a note without a step MOVE: it removes the note at its old place, and writes
+    # it at `place`.
+    for old_place in removed:
+        if _is_same_note(memory, change, old_place, place):
+            return old_place
+    return None
+
+
+def _before_move(touched: Touched, place: Place) -> Place | None:
+    """Return where a note was before a step moved it to `place`, alone or with its folder.
+
+    touched: the step.
+    place: the project and path of the note after the step.
+
+    None if the step did not move a note there.
+    """
+    project, path = place
+    if touched.project != project:
+        return None
+    old_path = touched.path_before_move(path)
+    return None if old_path is None else (project, old_path)
+
+
+def _is_same_note(memory: HistoryVerbs, change: Change, old: Place, new: Place) -> bool:
+    """Whether a change moved a note from `old` to `new`, also into the archive or out of it.
+
+    The change removed a note at `old` and wrote a note at `new`. They are one note if they have the
+    same id, or texts that are equal below the header.
+    """
+    old_id = id_in_file_name(old[1])
+    new_id = id_in_file_name(new[1])
+    if old_id and new_id:
+        return old_id == new_id
+    before, after = texts_of(memory, change, old, new)
+    if before is None or after is None:
+        return False
+    # In the archive, the header of a note gets further keys. So it is enough if the bodies are equal.
+    return is_same_text(before, after) or _body_of(before) == _body_of(after)
+
+
+def _body_of(text: str) -> str:
+    """Return the text of a note below its header, without blanks around it."""
+    return text[frontmatter.split(text).body_at :].strip()
+
+
+def texts_of(
+    memory: HistoryVerbs, change: Change, removed: Place, written: Place
+) -> tuple[str | None, str | None]:
+    """Return the text that a change removed at one place, and the text that it wrote at another.
+
+    A text is None if the history does not have it.
+
+    removed: the place of the removed text.
+    written: the place of the written text.
+    """
+    before: str | None = None
+    after: str | None = None
+    for revision in memory.revisions_of([change])[change.number]:
+        place = (revision.touched.project, revision.touched.path)
+        if place == removed:
+            before = revision.before
+        elif place == written:
+            after = revision.after
+    return before, after
+
+
+def is_same_text(before: str, after: str) -> bool:
+    """Whether two texts belong to the same note, because they are equal or have the same id."""
+    identifier = _id_in(before)
+    return before == after or (identifier is not None and identifier == _id_in(after))
+
+
+def _id_in(text: str) -> str | None:
+    """Return the id in the header of a note. None if the header has no id."""
+    with suppress(ValueError):
+        identifier = frontmatter.header_of(text).get("id")
+        return identifier if isinstance(identifier, str) else None
+    return None

@@ -1,0 +1,165 @@
+"""The history of a note after another program renamed its file.
+
+The ledger has no change for such a rename. The note is recognized by its text or its id, and only
+where no other note could be meant (`former_places`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from memoranda import Draft, faces
+from memoranda.engine import MemorySession, open_session
+from memoranda.engine.history.former_places import history_through_moves
+from memoranda.engine.history.whereabouts import where_now
+from memoranda.jobs.lifecycle import upgrade_named
+from memoranda.note.edit import Append
+
+
+@pytest.fixture
+def memory(tmp_path: Path) -> Iterator[MemorySession]:
+    with open_session(tmp_path / "home", watch=False) as opened:
+        yield opened
+
+
+@pytest.fixture
+def tea(memory: MemorySession) -> MemorySession:
+    """A memory with the note `notes/Tea.md`, written by #1 and edited by #2."""
+    memory.write(Draft("at four\n", project="notes", title="Tea"))
+    memory.edit("notes/Tea.md", Append("with milk\n"))
+    return memory
+
+
+def rename(memory: MemorySession, old: str, new: str) -> None:
+    """Rename a file as another program does. The paths begin with a project."""
+    root = memory.engine.layout.root
+    (root / new).parent.mkdir(parents=True, exist_ok=True)
+    (root / old).rename(root / new)
+
+
+def verbs(memory: MemorySession, ref: str) -> list[str]:
+    return [change.verb for change in memory.log(ref, limit=0)]
+
+
+def test_the_log_of_a_renamed_note_has_its_changes_before_the_rename(tea: MemorySession) -> None:
+    rename(tea, "notes/Tea.md", "notes/hot/Drink.md")
+    assert verbs(tea, "notes/hot/Drink.md") == ["edit", "write"]
+
+
+def test_an_edit_after_the_rename_is_followed_back_past_it(tea: MemorySession) -> None:
+    rename(tea, "notes/Tea.md", "notes/Drink.md")
+    tea.edit("notes/Drink.md", Append("and sugar\n"))
+    assert verbs(tea, "notes/Drink.md") == ["edit", "edit", "write"]
+
+
+def test_two_renames_with_an_edit_between_are_followed(tea: MemorySession) -> None:
+    rename(tea, "notes/Tea.md", "notes/Drink.md")
+    tea.edit("notes/Drink.md", Append("and sugar\n"))
+    rename(tea, "notes/Drink.md", "notes/Cup.md")
+    assert verbs(tea, "notes/Cup.md") == ["edit", "edit", "write"]
+
+
+def test_a_rename_after_a_move_of_ours_is_followed_through_both(tea: MemorySession) -> None:
+    tea.move("notes/Tea.md", "hot/Tea.md")
+    rename(tea, "notes/hot/Tea.md", "notes/Drink.md")
+    assert verbs(tea, "notes/Drink.md") == ["move", "edit", "write"]
+
+
+def test_a_rename_after_a_move_of_the_folder_is_followed_through_both(
+    memory: MemorySession,
+) -> None:
+    memory.write(Draft("at four\n", project="notes", folder="hot", title="Tea"))
+    memory.move_folder("notes", "hot", "warm")
+    rename(memory, "notes/warm/Tea.md", "notes/Drink.md")
+    assert verbs(memory, "notes/Drink.md") == ["move", "write"]
+
+
+def test_a_memory_renamed_and_edited_at_once_is_followed_by_its_id(memory: MemorySession) -> None:
+    note = memory.write(Draft("Bob is a colleague", project="categories", category="people"))
+    rename(memory, f"categories/{note.path}", "categories/people/bob.md")
+    file = memory.engine.layout.root / "categories/people/bob.md"
+    file.write_text(file.read_text() + "of Ann\n")
+    assert verbs(memory, note.id) == ["write"]
+
+
+def test_a_memory_sorted_and_then_renamed_has_its_whole_log(memory: MemorySession) -> None:
+    note = memory.write(Draft("Bob is a colleague", project="categories"))
+    upgrade_named(memory, [note.id], "people")
+    rename(memory, f"categories/{memory.memory_id(note.id).path}", "categories/people/bob.md")
+    assert verbs(memory, note.id) == ["upgrade", "write"]
+
+
+def test_a_copy_does_not_take_the_history_of_a_note_that_is_still_there(tea: MemorySession) -> None:
+    root = tea.engine.layout.root
+    (root / "notes/Copy.md").write_bytes((root / "notes/Tea.md").read_bytes())
+    assert verbs(tea, "notes/Copy.md") == []
+
+
+def test_a_copy_of_a_deleted_note_does_not_take_its_history(tea: MemorySession) -> None:
+    root = tea.engine.layout.root
+    text = (root / "notes/Tea.md").read_bytes()
+    tea.delete("notes/Tea.md")
+    (root / "notes/Copy.md").write_bytes(text)
+    assert verbs(tea, "notes/Copy.md") == []
+
+
+def test_a_rename_is_not_guessed_where_two_notes_with_its_text_are_gone(
+    memory: MemorySession,
+) -> None:
+    registry = faces.registry(["all"], memory.settings)
+    for name in ("one", "two"):
+        arguments = {"command": "create", "path": f"/memories/{name}.md", "file_text": "same\n"}
+        registry.call(memory.as_caller("alice", "mcp"), "memory", arguments)
+    folder = memory.engine.layout.root / "memories"
+    (folder / "one.md").unlink()
+    (folder / "two.md").rename(folder / "kept.md")
+    assert verbs(memory, "memories/kept.md") == []
+
+
+def test_a_new_note_at_the_old_path_does_not_get_the_history_of_the_renamed_one(
+    tea: MemorySession,
+) -> None:
+    rename(tea, "notes/Tea.md", "notes/Drink.md")
+    tea.write(Draft("another\n", project="notes", title="Tea"))
+    assert [placed.change.number for placed in history_through_moves(tea, "notes", "Drink.md")] == [
+        2,
+        1,
+    ]
+
+
+def test_the_log_of_a_path_has_the_changes_of_every_note_that_was_there(tea: MemorySession) -> None:
+    tea.delete("notes/Tea.md")
+    tea.write(Draft("coffee\n", project="notes", title="Coffee"))
+    tea.move("notes/Coffee.md", "Tea.md")
+    assert verbs(tea, "notes/Tea.md") == ["move", "write", "delete", "edit", "write"]
+
+
+def test_a_renamed_note_is_found_from_its_old_place(tea: MemorySession) -> None:
+    rename(tea, "notes/Tea.md", "notes/hot/Drink.md")
+    tea.sync()
+    info = where_now(tea, "notes", "Tea.md")
+    assert info is not None
+    assert info.path == "hot/Drink.md"
+
+
+def test_a_note_removed_by_another_program_is_nowhere_although_a_copy_was_made_before(
+    tea: MemorySession,
+) -> None:
+    tea.write(Draft("at four\nwith milk\n", project="notes", title="Other"))
+    (tea.engine.layout.root / "notes/Tea.md").unlink()
+    tea.sync()
+    assert where_now(tea, "notes", "Tea.md") is None
+
+
+def test_another_agent_is_not_told_the_private_past_of_a_renamed_note(tea: MemorySession) -> None:
+    root = tea.engine.layout.root
+    (root / "notes/Tea.md").write_text("---\nscope: agent:bob\n---\nwombat\n")
+    tea.as_caller("bob", "mcp").edit("notes/Tea.md", Append("more\n"))
+    (root / "notes/Tea.md").rename(root / "notes/Drink.md")
+    text = (root / "notes/Drink.md").read_text()
+    (root / "notes/Drink.md").write_text(text.replace("scope: agent:bob\n", "title: Open\n"))
+    alice = tea.as_caller("alice", "mcp")
+    assert alice.log("notes/Drink.md", limit=0) == []

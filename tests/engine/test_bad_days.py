@@ -311,7 +311,7 @@ def test_what_bars_an_undo_is_named_when_a_folder_above_was_moved(memory):
         memory.undo(2)
     changes = memory.log("notes/g/a.md")
     numbers = [change.number for change in changes]
-    assert numbers == [3]
+    assert numbers == [3, 2, 1]
 
 
 def test_after_closing_every_call_says_so_and_closing_again_is_harmless(tmp_path):

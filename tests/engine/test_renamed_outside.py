@@ -16,7 +16,7 @@ from memoranda.engine import MemorySession, open_session
 from memoranda.engine.history.former_places import history_through_moves
 from memoranda.engine.history.whereabouts import where_now
 from memoranda.jobs.lifecycle import upgrade_named
-from memoranda.note.edit import Append
+from memoranda.note.edit import Append, Rewrite
 
 
 @pytest.fixture
@@ -163,3 +163,68 @@ def test_another_agent_is_not_told_the_private_past_of_a_renamed_note(tea: Memor
     (root / "notes/Drink.md").write_text(text.replace("scope: agent:bob\n", "title: Open\n"))
     alice = tea.as_caller("alice", "mcp")
     assert alice.log("notes/Drink.md", limit=0) == []
+
+
+def test_a_rename_to_a_place_where_a_note_was_deleted_is_followed(tea: MemorySession) -> None:
+    tea.write(Draft("cold\n", project="notes", title="Drink"))
+    tea.delete("notes/Drink.md")
+    rename(tea, "notes/Tea.md", "notes/Drink.md")
+    tea.edit("notes/Drink.md", Append("and sugar\n"))
+    steps = history_through_moves(tea, "notes", "Drink.md")
+    assert [step.change.number for step in steps] == [5, 2, 1]
+
+
+def history_files(memory: MemorySession) -> bytes:
+    """All bytes that memoranda keeps of the past."""
+    private = memory.engine.layout.private
+    return b"".join(path.read_bytes() for path in private.rglob("*") if path.is_file())
+
+
+def test_erasing_a_renamed_note_erases_its_texts_before_the_rename(memory: MemorySession) -> None:
+    memory.write(Draft("wombat-4471\n", project="notes", title="Tea"))
+    memory.edit("notes/Tea.md", Rewrite("dull\n"))
+    memory.sync()
+    rename(memory, "notes/Tea.md", "notes/Drink.md")
+    assert b"wombat-4471" in history_files(memory)
+    memory.erase("notes/Drink.md")
+    assert b"wombat-4471" not in history_files(memory)
+
+
+def test_erasing_a_note_renamed_twice_erases_all_its_texts(memory: MemorySession) -> None:
+    memory.write(Draft("wombat-4471\n", project="notes", title="Tea"))
+    memory.edit("notes/Tea.md", Rewrite("wombat-4472\n"))
+    rename(memory, "notes/Tea.md", "notes/Drink.md")
+    memory.edit("notes/Drink.md", Rewrite("wombat-4473\n"))
+    memory.move("notes/Drink.md", "hot/Drink.md")
+    memory.edit("notes/hot/Drink.md", Rewrite("dull\n"))
+    rename(memory, "notes/hot/Drink.md", "notes/Cup.md")
+    memory.erase("notes/Cup.md")
+    assert b"wombat" not in history_files(memory)
+
+
+def test_erasing_a_renamed_note_leaves_the_past_of_a_later_note_at_its_old_place(
+    memory: MemorySession,
+) -> None:
+    memory.write(Draft("wombat-4471\n", project="notes", title="Tea"))
+    memory.edit("notes/Tea.md", Rewrite("dull\n"))
+    rename(memory, "notes/Tea.md", "notes/Drink.md")
+    memory.write(Draft("quokka-1\n", project="notes", title="Tea"))
+    memory.edit("notes/Tea.md", Rewrite("quokka-2\n"))
+    memory.erase("notes/Drink.md")
+    assert verbs(memory, "notes/Tea.md") == ["edit", "write"]
+    assert b"quokka-1" in history_files(memory)
+    assert b"wombat-4471" not in history_files(memory)
+
+
+def test_erasing_a_later_note_leaves_the_past_of_the_note_renamed_from_its_place(
+    memory: MemorySession,
+) -> None:
+    memory.write(Draft("quokka-1\n", project="notes", title="Tea"))
+    memory.edit("notes/Tea.md", Rewrite("quokka-2\n"))
+    rename(memory, "notes/Tea.md", "notes/Drink.md")
+    memory.write(Draft("wombat-4471\n", project="notes", title="Tea"))
+    memory.edit("notes/Tea.md", Rewrite("dull\n"))
+    memory.erase("notes/Tea.md")
+    assert b"wombat-4471" not in history_files(memory)
+    assert verbs(memory, "notes/Drink.md") == ["edit", "write"]
+    assert b"quokka-1" in history_files(memory)

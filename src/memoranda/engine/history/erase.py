@@ -20,6 +20,7 @@ from memoranda.config import absolute
 from memoranda.engine import review
 from memoranda.engine.engine import Engine, verb
 from memoranda.engine.history.authorship import made_by
+from memoranda.engine.history.former_places import Rename, departures, renames_by_others
 from memoranda.engine.history.trail import (
     OUR_REMOVAL,
     Found,
@@ -578,7 +579,7 @@ class Erasure:
 
         The ids that older versions of the notes had are added to the plan.
         """
-        trail = Trail(self.engine, plan.places, plan.ids, plan.entities, plan.rows)
+        trail = _trail_of(self.memory, plan)
         trail.follow()
         plan.ids = sorted(trail.ids)
         return trail
@@ -655,7 +656,7 @@ def _carry_out(memory: HistoryVerbs, plan: Plan) -> _Removed:
     if not _is_recorded(history, plan):
         _remove(memory, plan)
         with storing("the history"):
-            erased_changes = _revise_history(engine, plan)
+            erased_changes = _revise_history(memory, plan)
             erased_texts = history.sweep()
             engine.ledger.wipe()
             _clear_derived(memory, plan)
@@ -682,13 +683,26 @@ def _is_recorded(history: History, plan: Plan) -> bool:
     return False
 
 
-def _revise_history(engine: Engine, plan: Plan) -> int:
+def _trail_of(memory: HistoryVerbs, plan: Plan) -> Trail:
+    """Return the trail of the notes of a plan, which is still to be followed."""
+    renames: list[Rename] = []
+    left_places: list[tuple[Location, int]] = []
+    for place in plan.places:
+        renames += renames_by_others(memory, place)
+        left_places += [(place, number) for number in departures(memory, place)]
+    return Trail(
+        memory.engine, plan.places, renames, left_places, plan.ids, plan.entities, plan.rows
+    )
+
+
+def _revise_history(memory: HistoryVerbs, plan: Plan) -> int:
     """Take the notes out of the changes of the history.
 
     Returns how many changes from before the plan are about the notes. The removal of the notes,
     which this erasure has just made, is revised, too, but not counted.
     """
-    trail = Trail(engine, plan.places, plan.ids, plan.entities, plan.rows)
+    engine = memory.engine
+    trail = _trail_of(memory, plan)
     trail.follow()
     if trail.files:
         revised = trail.revised(stamp(engine.clock()))

@@ -43,10 +43,10 @@ class PlacedChange(NamedTuple):
     place_before: Place | None
 
 
-class End(NamedTuple):
-    """Where the ledger loses a note, because another program renamed its file.
+class _End(NamedTuple):
+    """The end of a note's time at a former place.
 
-    place: the last place of the note that the ledger knows.
+    place: the former place.
     before: all changes of the note at this place have lower numbers.
     """
 
@@ -78,27 +78,27 @@ def changes_of_note(memory: HistoryVerbs, location: Location) -> Iterator[Placed
     before: int | None = None
     for _ in range(MOST_MOVES):
         place = (location.project, location.path)
-        first_change: Change | None = None
-        former_place: Place | None = None
+        end: _End | None = None
+        # The change after the one that is looked at. None for the latest change.
+        newer: Change | None = None
         for change in memory.changes_at(location, before=before):
-            first_change = change
+            # This change took an earlier note away. Another program may have brought this one.
+            if change.empties(*place):
+                end = _before_rename(memory, location, newer)
+                if end is not None:
+                    break
             former_place = _came_from(memory, change, place)
             yield PlacedChange(change, place, former_place)
+            newer = change
             if former_place is not None:
+                end = _before_move_of(memory, former_place, change)
                 break
-
-        if former_place is not None and first_change is not None:
-            # Go on with the older changes of the former place.
-            before = first_change.number
-            former_location = _location_of(memory, former_place)
         else:
-            end = _before_rename(memory, location, first_change)
-            if end is None:
-                return
-            former_location, before = end
-        if former_location is None:
+            end = _before_rename(memory, location, newer)
+        if end is None:
             return
-        location = former_location
+        # Go on with the older changes of the former place.
+        location, before = end
 
 
 def changes_about(
@@ -126,6 +126,83 @@ def changes_about(
         last_number = change.number
 
 
+class Rename(NamedTuple):
+    """A rename of a note by another program.
+
+    new, old: the place of the note after the rename, and before it.
+    before: all changes of the note at the old place have lower numbers.
+    """
+
+    new: Location
+    old: Location
+    before: int
+
+
+def renames_by_others(memory: HistoryVerbs, location: Location) -> list[Rename]:
+    """Return how other programs renamed the note that is at a place, the latest rename first."""
+    renames: list[Rename] = []
+    known_place = (location.project, location.path)
+    new_location: Location | None = location
+    for placed in changes_of_note(memory, location):
+        location_then = _location_of(memory, placed.place)
+        if placed.place != known_place and new_location and location_then:
+            renames.append(Rename(new_location, location_then, placed.change.number + 1))
+        known_place = placed.place_before or placed.place
+        new_location = _location_of(memory, known_place)
+    return renames
+
+
+def departures(memory: HistoryVerbs, location: Location) -> list[int]:
+    """Return when other programs took notes away from a place that are elsewhere now.
+
+    Each departure is the number of the change that wrote the next note at the place. Changes of the
+    place with lower numbers are about the note that left.
+    """
+    numbers: list[int] = []
+    newer: Change | None = None
+    for change in memory.changes_at(location):
+        is_next_note = newer is not None and any(
+            step.makes_file and step.place == location for step in newer.files
+        )
+        if newer is not None and is_next_note and _is_elsewhere(memory, location, change, newer):
+            numbers.append(newer.number)
+        newer = change
+    return numbers
+
+
+def _is_elsewhere(memory: HistoryVerbs, location: Location, last: Change, newer: Change) -> bool:
+    """Whether the note that a place had is known at the place to which another program took it.
+
+    last: the last change of the note at `location`.
+    newer: the next change there, which wrote another note.
+    """
+    digest = digest_after(last, location)
+    if digest is None:
+        return False
+    new_locations = {
+        step.touched.place for step in memory.engine.ledger.history.steps_that_replaced(digest)
+    }
+    for info in memory.index.notes.with_text(digest, memory.agent):
+        new_location = _location_of(memory, (info.project, info.path))
+        if new_location is not None:
+            new_locations.add(new_location)
+    ends = [end_before_rename(memory, new_location, digest) for new_location in new_locations]
+    return _End(location, newer.number) in ends
+
+
+def digest_after(change: Change, location: Location) -> str | None:
+    """Return the SHA-256 of the text that a change left at a place. None if it left none there."""
+    for touched in change.files:
+        place_after = touched.place._replace(path=touched.to or touched.path)
+        if place_after != location:
+            continue
+        if touched.do == StepKind.PUT:
+            return touched.new
+        if touched.do == StepKind.MOVE:
+            return touched.new or touched.old
+    return None
+
+
 def _location_of(memory: HistoryVerbs, place: Place) -> Location | None:
     """Return a place with the folder of its project. None if the project is not open."""
     project, path = place
@@ -134,9 +211,18 @@ def _location_of(memory: HistoryVerbs, place: Place) -> Location | None:
     return None
 
 
+def _before_move_of(memory: HistoryVerbs, former_place: Place, change: Change) -> _End | None:
+    """Return where a note was before a change moved it. None if that project is not open.
+
+    former_place: the place before the change.
+    """
+    location = _location_of(memory, former_place)
+    return None if location is None else _End(location, change.number)
+
+
 def _before_rename(
     memory: HistoryVerbs, location: Location, first_change: Change | None
-) -> End | None:
+) -> _End | None:
     """Return where a note was before another program renamed its file.
 
     location: where the note was after the rename.
@@ -164,7 +250,7 @@ def _before_rename(
 
 def end_before_rename(
     memory: HistoryVerbs, location: Location, digest: str, limit: int | None = None
-) -> End | None:
+) -> _End | None:
     """Return where a text was before another program took its file to `location`.
 
     digest: the SHA-256 of the text.
@@ -179,7 +265,7 @@ def end_before_rename(
 
 def _by_id(
     memory: HistoryVerbs, location: Location, note_id: str | None, limit: int | None = None
-) -> End | None:
+) -> _End | None:
     """Return where a memory was before another program took its file to `location`.
 
     note_id: the id in the header of the note. None if it has none.
@@ -200,9 +286,9 @@ def _by_id(
     return ends[0] if len(ends) == 1 else None
 
 
-def _ends(memory: HistoryVerbs, location: Location, steps: Iterable[PlacedStep]) -> list[End]:
+def _ends(memory: HistoryVerbs, location: Location, steps: Iterable[PlacedStep]) -> list[_End]:
     """Return where the notes that some steps left at other places than `location` disappeared."""
-    ends: dict[Location, End] = {}
+    ends: dict[Location, _End] = {}
     for step in steps:
         touched = step.touched
         place = touched.place._replace(path=touched.to or touched.path)
@@ -212,7 +298,7 @@ def _ends(memory: HistoryVerbs, location: Location, steps: Iterable[PlacedStep])
     return list(ends.values())
 
 
-def _end_of(memory: HistoryVerbs, place: Location, number: int) -> End | None:
+def _end_of(memory: HistoryVerbs, place: Location, number: int) -> _End | None:
     """Return where a note disappeared without a change. None if it did not, or if it is not known.
 
     place: where the note was after the change `number`.
@@ -222,10 +308,10 @@ def _end_of(memory: HistoryVerbs, place: Location, number: int) -> End | None:
         steps = history.placed_steps(place.project, place.path)
         next_step = next((step for step in steps if step.number > number), None)
         if next_step is None:
-            return None if _has_file(memory, place) else End(place, number + 1)
+            return None if _has_file(memory, place) else _End(place, number + 1)
         if next_step.touched.makes_file:
             # The file of the note was gone by then.
-            return End(place, next_step.number)
+            return _End(place, next_step.number)
         new_path = next_step.touched.path_after_move(place.path)
         if next_step.touched.do != StepKind.MOVE or new_path is None:
             return None

@@ -216,12 +216,20 @@ class PastPrivacy:
         return any(not self._has_known_origin(place) for place in places)
 
     def _has_known_origin(self, place: Location) -> bool:
-        """Whether the first step in the ledger on a place wrote a new file there, or moved one to it."""
-        steps = self._steps_at(place)
-        if not steps:
-            return False
-        first = steps[0].touched
-        return first.makes_file or (first.do == StepKind.MOVE and first.path != place.path)
+        """Whether every file at a place was written there by a change, or moved there by one."""
+        has_file = False
+        for step in self._steps_at(place):
+            touched = step.touched
+            if touched.do == StepKind.MOVE:
+                has_come = touched.path_before_move(place.path) is not None
+                if not has_come and not has_file:
+                    return False
+                has_file = has_come
+                continue
+            if touched.old is not None and not has_file:
+                return False
+            has_file = touched.do == StepKind.PUT
+        return has_file or self._is_private_now(place) is None
 
     def _step_after(self, cursor: _Cursor) -> PlacedStep | None:
         """Return the next step on the file at the cursor's place, or on a folder above the file.

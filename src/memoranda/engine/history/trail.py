@@ -20,6 +20,7 @@ from heapq import heappop, heappush
 from typing import NamedTuple
 
 from memoranda.engine.engine import Engine
+from memoranda.engine.history.former_places import Rename
 from memoranda.engine.writing import as_file, id_list
 from memoranda.errors import NotFound, StorageError
 from memoranda.index.database import SCHEMA
@@ -29,6 +30,7 @@ from memoranda.ledger.database import SCHEMA as LEDGER_SCHEMA
 from memoranda.ledger.history import ABOVE_ALL_NUMBERS
 from memoranda.note.entity import GraphRelation
 from memoranda.note.model import CATEGORY_PROJECT
+from memoranda.note.names import ID_DIGITS
 from memoranda.sources import beside_sqlite
 from memoranda.sources.graph_lines import graph_object_in
 from memoranda.sources.json_rows import namespace_in, stem_of
@@ -44,8 +46,6 @@ OUR_REMOVAL = ("delete", "", "")
 No other change with this verb has an empty project and path.
 """
 _STEPS_ON_FILES = (StepKind.PUT, StepKind.REMOVE, StepKind.UNLINK, StepKind.SYMLINK)
-# The name of a memory's file ends with the first digits of its id: `some-words-0a1b2c3d.md`.
-_ID_DIGITS = 8
 
 
 def folders_above(path: str) -> Iterator[str]:
@@ -89,6 +89,9 @@ class Trail:
 
     Arguments:
     places: where the notes are now. For notes that are gone, where they were last.
+    renames: how other programs renamed the notes.
+    departures: when other programs took notes away from the places of the notes, as pairs (place,
+        number): changes of the place below the number are about the note that left.
     ids: the ids of the notes.
     entities: the names of the entities to erase, by graph file.
     rows: (folder, namespace, key) of the rows of JSON files to erase.
@@ -105,6 +108,8 @@ class Trail:
         self,
         engine: Engine,
         places: Sequence[Location],
+        renames: Iterable[Rename],
+        departures: Iterable[tuple[Location, int]],
         ids: Sequence[str],
         entities: Mapping[str, Sequence[str]],
         rows: Iterable[tuple[str, str, str]] = (),
@@ -116,9 +121,12 @@ class Trail:
         self._present_places = set(places)
         # All places where the notes ever were.
         self._all_places = set(places)
+        # The renames and departures to apply, the latest last.
+        self._renames = sorted(renames, key=lambda rename: rename.before)
+        self._departures = sorted(departures, key=lambda departure: departure[1])
         self.ids = set(ids)
         # The first digits of the ids.
-        self._id_starts = {note_id[:_ID_DIGITS] for note_id in ids}
+        self._id_starts = {note_id[:ID_DIGITS] for note_id in ids}
         # For each graph file or JSON file, by its real path: functions that say whether a line must
         # be erased. A line for which one of them returns True is erased.
         self._line_tests: dict[str, list[Callable[[bytes], bool]]] = {
@@ -151,21 +159,37 @@ class Trail:
         self._queue.add(self._history.numbers_private())
         self._queue.add(self._history.numbers_in_place(self._holds_erased_lines))
         for place in self._present_places:
-            self._queue_changes_at(place)
+            self._queue_changes_at(place, self._queue.last_number)
+        for rename in self._renames:
+            self._queue_changes_at(rename.old, rename.before)
         for id_start in self._id_starts:
             self._queue.add(self._history.with_name_id(id_start, self._queue.last_number))
         while (number := self._queue.next()) is not None:
             change = self._history.change(number)
             if change is not None:
+                self._take_back_renames(number)
                 self._visit(change)
         self._drop_folders()
 
-    def _queue_changes_at(self, place: Location) -> None:
-        """Add the numbers of the earlier changes of a place to the queue.
+    def _take_back_renames(self, number: int) -> None:
+        """Let the present places be those before the renames that came after a change.
+
+        number: the number of the change, which is the next to look at.
+        """
+        while self._departures and self._departures[-1][1] > number:
+            place, _ = self._departures.pop()
+            self._present_places.discard(place)
+        while self._renames and self._renames[-1].before > number:
+            rename = self._renames.pop()
+            self._present_places.discard(rename.new)
+            self._present_places.add(rename.old)
+            self._all_places.add(rename.old)
+
+    def _queue_changes_at(self, place: Location, number: int) -> None:
+        """Add the changes of a place below `number` to the queue.
 
         Moves of folders in the same project are added, too, because a note moves with its folder.
         """
-        number = self._queue.last_number
         self._queue.add(self._history.numbers_at(place.project, place.path, number))
         if place.project not in self._queued_projects:
             self._queued_projects.add(place.project)
@@ -255,7 +279,7 @@ class Trail:
         if has_erased_steps and touched.do == StepKind.REMOVE and self._has_id(touched):
             return True
         # Somebody may have moved a memory's file by hand, but its name still ends with the id.
-        id_start = touched.path[: -len(".md")][-_ID_DIGITS:]
+        id_start = touched.path[: -len(".md")][-ID_DIGITS:]
         is_named_by_id = (
             touched.project == CATEGORY_PROJECT
             and touched.do in _STEPS_ON_FILES
@@ -294,7 +318,7 @@ class Trail:
             return
         ids = {note.id, *id_list(note.header.get("merged"))}
         self.ids |= ids
-        for id_start in {note_id[:_ID_DIGITS] for note_id in ids} - self._id_starts:
+        for id_start in {note_id[:ID_DIGITS] for note_id in ids} - self._id_starts:
             self._id_starts.add(id_start)
             self._queue.add(self._history.with_name_id(id_start, self._queue.last_number))
 
@@ -365,7 +389,7 @@ class Trail:
         """Record that a note was at `place`, and queue the earlier changes of this place."""
         self._present_places.add(place)
         self._all_places.add(place)
-        self._queue_changes_at(place)
+        self._queue_changes_at(place, self._queue.last_number)
 
     def _has_id(self, touched: Touched) -> bool:
         """Whether the text that a step replaced has the id of one of the notes in its header."""

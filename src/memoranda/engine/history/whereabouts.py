@@ -12,6 +12,7 @@ from memoranda.engine.engine import verb
 from memoranda.engine.history.former_places import (
     MOST_MOVES,
     Place,
+    digest_after,
     end_before_rename,
     is_same_text,
     place_of,
@@ -137,18 +138,14 @@ def _left_for(memory: HistoryVerbs, place: Place, only_same: bool) -> Place | No
 def _renamed_to(memory: HistoryVerbs, location: Location) -> Place | None:
     """Return where another program took the note that a place had. None if it is not known."""
     change = next(memory.changes_at(location), None)
-    if change is None:
+    digest = None if change is None else digest_after(change, location)
+    if digest is None:
         return None
-    for touched in change.texts():
-        is_here = location in (touched.place, touched.place._replace(path=touched.to))
-        digest = touched.new or (touched.old if touched.do == StepKind.MOVE else None)
-        if not is_here or digest is None:
-            continue
-        for info in memory.index.notes.with_text(digest, memory.agent):
-            new_location = Location(info.project, info.path, root_of(memory.engine, info.project))
-            end = end_before_rename(memory, new_location, digest)
-            if end is not None and end.place == location:
-                return info.project, info.path
+    for info in memory.index.notes.with_text(digest, memory.agent):
+        new_location = Location(info.project, info.path, root_of(memory.engine, info.project))
+        end = end_before_rename(memory, new_location, digest)
+        if end is not None and end.place == location:
+            return info.project, info.path
     return None
 
 

@@ -264,9 +264,9 @@ def _revision(memory: MemorySession, ref: str, number: int | None) -> tuple[Chan
 
     Raises Failure, NotFound.
     """
-    from memoranda.engine.history.former_places import changes_of_note
+    from memoranda.engine.history.former_places import history_of_note
 
-    for placed in changes_of_note(memory, memory.locate(_place_in_log(memory, ref))):
+    for placed in history_of_note(memory, _place_in_log(memory, ref)):
         if number in (None, placed.change.number):
             return placed.change, text_changed(memory, "/".join(placed.place), placed.change)
     problem = "no change" if number is None else f"#{number} is no change"

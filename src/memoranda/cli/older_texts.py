@@ -72,9 +72,9 @@ def text_at(memory: MemorySession, place: str, time_text: str, moment: datetime 
     time_text: the text that the person typed: the number of a change, or a time.
     moment: the time that `time_text` means. None if it is the number of a change.
     """
-    from memoranda.engine.history.former_places import changes_of_note
+    from memoranda.engine.history.former_places import history_of_note
 
-    for placed in changes_of_note(memory, memory.locate(place)):
+    for placed in history_of_note(memory, place):
         change = placed.change
         if moment is None:
             is_early_enough = change.number <= number_of(time_text)

@@ -66,8 +66,22 @@ def history_through_moves(
     project, path: the place.
     limit: the number of changes; 0 means all.
     """
-    location = memory.locate(f"{project}/{path}")
-    return list(islice(changes_of_note(memory, location), limit or None))
+    return history_of_note(memory, f"{project}/{path}", limit=limit)
+
+
+@verb
+def history_of_note(memory: HistoryVerbs, ref: str, *, limit: int = 0) -> list[PlacedChange]:
+    """Return the changes of a note, also those from before it came to its present place.
+
+    The newest comes first.
+
+    ref: the note, as `HistoryVerbs.locate` reads it. It may be gone.
+    limit: the number of changes; 0 means all.
+
+    Raises the errors of `locate`.
+    """
+    changes = changes_of_note(memory, memory.locate(ref))
+    return list(islice(changes, limit or None))
 
 
 def changes_of_note(memory: HistoryVerbs, location: Location) -> Iterator[PlacedChange]:

@@ -625,8 +625,11 @@ class History:
         return self.database.row(sql) is not None
 
     def private_places(self) -> Iterator[tuple[Location, str]]:
-        """Yield the places where files were that only some agents may see, each with its scope."""
-        sql = f"select distinct project, path, root, scope from step where scope <> '{GLOBAL}'"
+        """Yield the places where files were that only some agents may see, each with its scope.
+
+        A place is yielded once for each step.
+        """
+        sql = f"select project, path, root, scope from step where scope <> '{GLOBAL}'"
         for project, path, root, scope in self.database.rows(sql):
             yield Location(project, path, root), scope
 

@@ -172,7 +172,7 @@ def valid_notes(memory: Reader, rows: Iterable[int]) -> dict[int, NoteInfo]:
 def _valid_among(
     memory: Reader, infos: Mapping[int, NoteInfo], invalid_rows: set[int]
 ) -> dict[int, NoteInfo]:
-    """Return those of some notes that take part in contradictions, by row (`valid_notes`).
+    """Return the notes that take part in contradictions (`valid_notes`), by row.
 
     infos: the notes by row.
     invalid_rows: the rows of all notes that are not valid now.
@@ -192,7 +192,7 @@ def _valid_among(
 class _ClaimingNotes:
     """The notes that make some claims, each read when it is first needed.
 
-    Of a hundred notes about one subject, mostly one contradicts, so the others are not read.
+    A subject may have a hundred notes. Mostly one of them contradicts, so the others are not read.
     """
 
     def __init__(self, memory: Reader, infos: Iterable[NoteInfo]):

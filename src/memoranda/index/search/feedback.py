@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Sequence
-from functools import lru_cache
 from heapq import nlargest
 from operator import itemgetter
 from typing import NamedTuple
@@ -25,9 +24,6 @@ SOURCES = 5
 _MAX_CHARACTERS = 8_000
 # This many of the most frequent words of these notes are looked up in the index.
 _MAX_LOOKED_UP = 30
-# The words of this many texts are cached. A turn later, a talk mostly has the same best notes:
-# `bench/talk.py` takes a tenth less then.
-_CACHE_SIZE = 100
 # The topic has at most this many of the words that were looked up: words that are frequent in the
 # best notes and rare in the others.
 _MAX_TOPIC_WORDS = 20
@@ -111,12 +107,8 @@ def _frequent_words(sources: Sequence[tuple[str, float]]) -> list[tuple[str, flo
     return [(forms[stemmed], frequency) for stemmed, frequency in most_frequent]
 
 
-@lru_cache(_CACHE_SIZE)
 def _counts(text: str) -> Counter[str]:
-    """Count how often each informative word occurs. Stop words and single letters are left out.
-
-    The result is cached, so it must not be changed.
-    """
+    """Count how often each informative word occurs. Stop words and single letters are left out."""
     counts = Counter(fts_text(text).split())
     single_letters = [word for word in counts if len(word) == 1]
     for word in (stop_words() & counts.keys()).union(single_letters):

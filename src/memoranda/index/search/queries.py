@@ -208,8 +208,8 @@ class Features(NamedTuple):
 class RowList(Sequence[int]):
     """Rows of notes, the newest first, as SQLite lists them in a text: `9,7,4`.
 
-    The text is read when more than the number of rows, the first or the last one is needed. Of a
-    common word nobody needs more.
+    The text is read when more than the number of rows, the first or the last one is needed. For a
+    common word, nobody needs more.
     """
 
     __slots__ = ("_length", "_rows", "_text")

@@ -8,6 +8,7 @@ import pytest
 
 from memoranda import Draft, faces
 from memoranda.engine import open_session
+from memoranda.engine.telling.contested import newer_contradictions
 from memoranda.engine.telling.session_start import introduction
 from memoranda.engine.upkeep import Upkeep
 from memoranda.note.edit import StrReplace
@@ -290,3 +291,26 @@ def test_answer_about_a_corrected_line_ends_its_mark(memory, clock):
     memory.decide(item.key, "b")
 
     assert memory.validity_marks(memory.list()[0]) == {}
+
+
+def test_marks_of_many_rivals_read_only_the_note_that_contradicts(memory, clock, monkeypatch):
+    for port in range(8001, 8013):
+        memory.write(
+            Draft(f"The port of the staging server is {port}.", project="notes", title=f"P {port}")
+        )
+        clock.later(days=1)
+    newest_info = memory.list()[0][0]
+    oldest_info = memory.list()[0][-1]
+    read_rows = []
+    read_infos = memory.index.notes.infos
+
+    def counted_infos(rows):
+        chosen_rows = list(rows)
+        read_rows.extend(chosen_rows)
+        return read_infos(chosen_rows)
+
+    monkeypatch.setattr(memory.index.notes, "infos", counted_infos)
+    pairs = newer_contradictions(memory, [oldest_info])
+
+    assert pairs[oldest_info.row].new.claim.value == "8012"
+    assert read_rows == [newest_info.row]

@@ -6,10 +6,12 @@ from datetime import date
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from index.conftest import Desk
 from memoranda.index import features, search
-from memoranda.index.features import SHORT, chunk, chunk_spans, spans_from_index
+from memoranda.index.features import SHORT, chunk, chunk_spans, first_person, spans_from_index
 from memoranda.query import Query
 from memoranda.text.standing import MAX_CHARACTERS
 
@@ -218,3 +220,10 @@ def test_whether_a_long_turn_says_what_holds_is_read_of_its_beginning(
     features._is_standing("Ada: " + "so" * 500_000)
 
     assert lengths == [2 * MAX_CHARACTERS - len("Ada: ") + 1]
+
+
+@given(st.lists(st.sampled_from(["I", "me", "Mine", "ours", "us", "user", "_me", "2me", "x"])))
+def test_first_person_in_ascii_is_counted_as_in_other_text(words: list[str]) -> None:
+    text = " ".join(words)
+    # A letter that is no pronoun, and makes the text one beyond ASCII.
+    assert first_person(text) == first_person(f"{text} é")

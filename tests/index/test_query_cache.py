@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from memoranda.engine import MemorySession, open_session
+from memoranda.index.search.queries import RowList
 from memoranda.note.model import Draft
 from memoranda.query import Query
 
@@ -108,3 +109,19 @@ def test_a_note_moved_to_another_folder_stands_with_those_there(memory: MemorySe
     root = memory.project("notes").root
     Path(root, "talk", "Two.md").rename(Path(root, "other", "Two.md"))
     assert "Two" not in found(memory, "What bread did Ann bake?")
+
+
+@pytest.mark.parametrize(
+    ("text", "rows", "span"), [("9,7,4", [9, 7, 4], 6), ("12", [12], 1)], ids=["some", "one"]
+)
+def test_listed_rows_are_those_of_the_text(text: str, rows: list[int], span: int) -> None:
+    listed = RowList(text)
+
+    assert len(listed) == len(rows)
+    assert listed.span == span
+    assert list(listed) == rows
+
+
+def test_rows_of_an_empty_text_are_none() -> None:
+    assert list(RowList("")) == []
+    assert not RowList("")

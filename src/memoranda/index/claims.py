@@ -13,6 +13,7 @@ import sqlite3
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
+from memoranda.index.rows import iso
 from memoranda.index.tables import Row
 from memoranda.note.model import (
     BANK_PROJECT,
@@ -40,10 +41,24 @@ class ClaimRow(NamedTuple):
 
     note: the row of the note in the index.
     claim: the subject, and the value that the note gives it.
+    time: the date that the header of the note gives, or else the time of its creation.
+    changed_at: when the file of the note changed, in microseconds since 1970.
     """
 
     note: int
     claim: Claim
+    time: str
+    changed_at: int
+
+    @property
+    def moment(self) -> tuple[str, int]:
+        """The sort key that puts claims in the order of time: the time, and the row of the note."""
+        return (self.time, self.note)
+
+    @property
+    def changed(self) -> str:
+        """When the file of the note changed, to be compared with `time`. Rarely needed."""
+        return str(iso(self.changed_at))
 
 
 def rows_of(note: Note, body: str) -> list[Row]:
@@ -154,14 +169,18 @@ def _claims_about(db: sqlite3.Connection, subject: str) -> list[ClaimRow]:
     """
     # The newest notes have the highest rows.
     rows = db.execute(
-        "select note, name, value, line, start, stop, kind from claim where subject = ?"
-        f" order by note desc limit {_MOST_NOTES}",
+        "select c.name, c.value, c.line, c.start, c.stop, c.kind, n.row, n.date, n.created, n.changed"
+        " from claim c cross join note n on n.row = c.note where c.subject = ?"
+        f" order by c.note desc limit {_MOST_NOTES}",
         (subject,),
     )
     from memoranda.note.claims import Claim, ClaimKind
 
     plain_subject = subject.rpartition("\0")[2]
-    return [
-        ClaimRow(note, Claim(plain_subject, name, value, line, start, stop, ClaimKind(kind)))
-        for note, name, value, line, start, stop, kind in rows
-    ]
+    # Looking a kind up is faster than to call the enum, and there may be very many rows.
+    kinds = {kind.value: kind for kind in ClaimKind}
+    claim_rows: list[ClaimRow] = []
+    for name, value, line, start, stop, kind, note, date, created, changed in rows:
+        claim = Claim(plain_subject, name, value, line, start, stop, kinds[kind])
+        claim_rows.append(ClaimRow(note, claim, date or iso(created), changed))
+    return claim_rows

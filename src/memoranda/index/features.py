@@ -64,6 +64,10 @@ _MAX_TURN_CHARACTERS = 4_000
 # A sentence that ends in a question mark.
 _QUESTION = lazy_pattern(r"[^.!?。！？\n]+[?？]")
 # Words by which a speaker means themselves: such turns say more about them.
+# In ASCII text. `re` passes over a text faster if the pattern begins with a class of characters.
+_FIRST_PERSON_IN_ASCII = lazy_pattern(
+    r"[IMWOUimwou](?<!\w.)(?:(?<=[Ii])|(?i:(?<=m)(?:e|y|ine|yself)|(?<=w)e|(?<=u)s|(?<=o)urs?))(?!\w)"
+)
 _FIRST_PERSON = lazy_pattern(r"\b(?:I|me|my|mine|myself|we|us|our|ours)\b|我|咱|俺|私|僕", re.I)
 
 
@@ -169,7 +173,8 @@ def first_person(text: str) -> int:
     """Count the pronouns of the first person in a short text, up to 4. 0 for a longer text."""
     if len(text.strip()) > SHORT:
         return 0
-    return min(4, len(_FIRST_PERSON.findall(text)))
+    pattern = _FIRST_PERSON_IN_ASCII if text.isascii() else _FIRST_PERSON
+    return min(4, len(pattern.findall(text)))
 
 
 def turns_or_passages(text: str) -> list[tuple[int, int]]:

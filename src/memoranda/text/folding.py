@@ -123,6 +123,14 @@ def fold(text: str) -> str:
     # There are too many different characters, or one that depends on its neighbors.
     if folded_characters is None:
         return _pattern_of_changes().sub(lambda run: _RUNS[run[0]], lower)
+    return _with_folded(lower, folded_characters)
+
+
+def _with_folded(lower: str, folded_characters: dict[str, str]) -> str:
+    """Return a text in lower case with the folded form of each character beyond ASCII.
+
+    folded_characters: these characters with their folded forms.
+    """
     # Replacing each character in the whole text is much faster than folding each run.
     for character, folded in folded_characters.items():
         if folded != character:
@@ -162,10 +170,18 @@ def fold_places(text: str) -> tuple[str, list[int] | None]:
     `ﬁx` → (`fix`, [0, 0, 1]). In place of the positions, None says that each character is at its
     own place, as in ASCII text.
     """
-    folded = fold(text)
     if text.isascii():
-        return folded, None
+        return text.lower(), None
+    lower = text.lower()
+    folded_characters = None
+    # Both keep the number of characters of most texts.
+    if len(lower) == len(text) and unicodedata.is_normalized("NFC", lower):
+        folded_characters = _few_folded(beyond_ascii(lower))
+    # Each character is folded to one, whatever its neighbors are.
+    if folded_characters is not None and set(map(len, folded_characters.values())) == {1}:
+        return _with_folded(lower, folded_characters), None
 
+    folded = fold(text)
     pieces: list[str] = []
     places: list[int] = []
     position = 0

@@ -25,6 +25,7 @@ from memoranda.sources.base import sha256
 from memoranda.text.unicode import flat, one_line
 
 if TYPE_CHECKING:
+    from memoranda.index.claims import ClaimRow
     from memoranda.ledger.change import Touched
     from memoranda.ledger.history import History
     from memoranda.note.claims import Claim
@@ -165,7 +166,17 @@ def valid_notes(memory: Reader, rows: Iterable[int]) -> dict[int, NoteInfo]:
     infos = memory.index.notes.infos(dict.fromkeys(rows))
     if not infos:
         return {}
-    invalid_rows = memory.invalid_rows()
+    return _valid_among(memory, infos, memory.invalid_rows())
+
+
+def _valid_among(
+    memory: Reader, infos: Mapping[int, NoteInfo], invalid_rows: set[int]
+) -> dict[int, NoteInfo]:
+    """Return the notes that take part in contradictions (`valid_notes`), by row.
+
+    infos: the notes by row.
+    invalid_rows: the rows of all notes that are not valid now.
+    """
     # Without the traces of sessions. The index may also have notes of a removed project.
     projects = memory.engine.sources.keys() - {TRACE_PROJECT}
     return {
@@ -178,13 +189,60 @@ def valid_notes(memory: Reader, rows: Iterable[int]) -> dict[int, NoteInfo]:
     }
 
 
+class _ClaimingNotes:
+    """The notes that make some claims, each read when it is first needed.
+
+    A subject may have a hundred notes. Mostly one of them contradicts, so the others are not read.
+    """
+
+    def __init__(self, memory: Reader, infos: Iterable[NoteInfo]):
+        """Begin with the notes that are known.
+
+        infos: these notes.
+        """
+        self._memory = memory
+        self._invalid_rows = memory.invalid_rows()
+        infos_by_row = {info.row: info for info in infos}
+        valid_infos = _valid_among(memory, infos_by_row, self._invalid_rows)
+        self._infos = {row: valid_infos.get(row) for row in infos_by_row}
+
+    def contradiction(self, old: ClaimRow, new: ClaimRow) -> Contradiction | None:
+        """Return the contradiction between two claims about one subject.
+
+        None if the newer claim does not end the older one, or if one of the notes is not valid now
+        or may not be seen by the caller.
+
+        old, new: the claims, perhaps in the wrong order.
+        """
+        from memoranda.note.claims import ends
+
+        # Most pairs in the wrong order are told by their times alone.
+        is_in_order = old.moment <= new.moment
+        if not is_in_order and new.changed <= old.time:
+            return None
+        if not ends(old.claim, new.claim):
+            return None
+        old_info = self._valid_info(old.note)
+        new_info = self._valid_info(new.note)
+        if old_info is None or new_info is None:
+            return None
+        return Contradiction(Statement(old_info, old.claim), Statement(new_info, new.claim))
+
+    def _valid_info(self, row: int) -> NoteInfo | None:
+        """Return the note in a row. None if it takes part in no contradiction."""
+        if row not in self._infos:
+            infos = self._memory.index.notes.infos([row])
+            self._infos[row] = _valid_among(self._memory, infos, self._invalid_rows).get(row)
+        return self._infos[row]
+
+
 def newer_contradictions(memory: Reader, infos: Iterable[NoteInfo]) -> dict[int, Contradiction]:
     """Find newer notes that contradict these notes: row of the older note -> the contradiction.
 
     If several newer notes contradict an older one, the newest of them counts. Contradictions about
     which the owner has already decided are left out.
     """
-    return _latest_unanswered(memory, infos, Contradiction)
+    return _latest_unanswered(memory, list(infos), are_newer=False)
 
 
 def older_contradictions(memory: Reader, infos: Iterable[NoteInfo]) -> dict[int, Contradiction]:
@@ -193,33 +251,33 @@ def older_contradictions(memory: Reader, infos: Iterable[NoteInfo]) -> dict[int,
     If a note contradicts several older notes, the latest of them counts. Contradictions about which
     the owner has already decided are left out.
     """
-
-    def as_newer(statement: Statement, rival: Statement) -> Contradiction:
-        """Return the contradiction in which the given note has the newer statement."""
-        return Contradiction(rival, statement)
-
-    return _latest_unanswered(memory, infos, as_newer)
+    return _latest_unanswered(memory, list(infos), are_newer=True)
 
 
 def _latest_unanswered(
-    memory: Reader,
-    infos: Iterable[NoteInfo],
-    pair_of: Callable[[Statement, Statement], Contradiction],
+    memory: Reader, infos: Sequence[NoteInfo], *, are_newer: bool
 ) -> dict[int, Contradiction]:
     """Return the contradiction of each note with the newest other note, by the row of the note.
 
-    pair_of: puts a statement of one of these notes, and one of another note, into their order.
+    are_newer: whether these notes are the newer ones of the contradictions.
     """
+    subjects = _disputed_claims(memory, infos)
+    if not subjects:
+        return {}
+    notes = _ClaimingNotes(memory, infos)
     pairs: dict[int, Contradiction] = {}
     moments: dict[int, tuple[str, int]] = {}
-    for statement, rivals in _rivals(memory, infos):
-        row = statement.info.row
+    for claim_row, rivals in _rivals(subjects, infos):
+        row = claim_row.note
         for rival in rivals:
             # A note may make several statements.
             if row in moments and moments[row] >= rival.moment:
                 break
-            pair = pair_of(statement, rival)
-            if _is_unanswered(memory, pair):
+            if are_newer:
+                pair = notes.contradiction(rival, claim_row)
+            else:
+                pair = notes.contradiction(claim_row, rival)
+            if pair is not None and _is_unanswered(memory, pair):
                 pairs[row] = pair
                 moments[row] = rival.moment
                 break
@@ -228,57 +286,57 @@ def _latest_unanswered(
 
 def unanswered_contradictions(memory: Reader, infos: Iterable[NoteInfo]) -> list[Contradiction]:
     """Return all contradictions between some notes and newer ones that the owner has not decided."""
+    given_infos = list(infos)
+    subjects = _disputed_claims(memory, given_infos)
+    if not subjects:
+        return []
+    notes = _ClaimingNotes(memory, given_infos)
     pairs: list[Contradiction] = []
-    for statement, rivals in _rivals(memory, infos):
-        pairs += [Contradiction(statement, rival) for rival in rivals]
-    return [pair for pair in pairs if _is_unanswered(memory, pair)]
+    for claim_row, rivals in _rivals(subjects, given_infos):
+        for rival in rivals:
+            pair = notes.contradiction(claim_row, rival)
+            if pair is not None and _is_unanswered(memory, pair):
+                pairs.append(pair)
+    return pairs
+
+
+def _disputed_claims(memory: Reader, infos: Iterable[NoteInfo]) -> list[list[ClaimRow]]:
+    """Return the claims about each subject on which one of these notes and another note differ."""
+    return memory.index.notes.disputed_claims({info.row for info in infos})
 
 
 def _rivals(
-    memory: Reader, infos: Iterable[NoteInfo]
-) -> Iterator[tuple[Statement, Iterator[Statement]]]:
-    """Yield each statement in these notes with the statements about its subject in other notes.
+    subjects: Iterable[Sequence[ClaimRow]], infos: Iterable[NoteInfo]
+) -> Iterator[tuple[ClaimRow, Iterator[ClaimRow]]]:
+    """Yield each claim in these notes with the claims about its subject in other notes.
 
-    The newest of the others comes first. Only notes that are valid now take part. Two statements
-    may still agree.
+    The newest of the others comes first. Two claims may still agree, and a note may not be valid.
+
+    subjects: the claims about each subject.
     """
     given_rows = {info.row for info in infos}
-    subjects = memory.index.notes.disputed_claims(given_rows)
-    if not subjects:
-        return
-    holding = valid_notes(memory, [row.note for row in chain.from_iterable(subjects)])
     for claim_rows in subjects:
-        statements = [
-            Statement(holding[row.note], row.claim) for row in claim_rows if row.note in holding
-        ]
-        statements.sort(key=lambda statement: statement.moment, reverse=True)
-        for statement in statements:
-            if statement.info.row in given_rows:
-                yield statement, _others(statement, statements)
+        newest_first = sorted(claim_rows, key=lambda row: row.moment, reverse=True)
+        for claim_row in newest_first:
+            if claim_row.note in given_rows:
+                yield claim_row, _others(claim_row, newest_first)
 
 
-def _others(statement: Statement, statements: Iterable[Statement]) -> Iterator[Statement]:
-    """Yield the statements of other notes that are worded differently, in the same order."""
-    for candidate in statements:
-        is_of_another_note = candidate.info.row != statement.info.row
-        if is_of_another_note and candidate.claim.value != statement.claim.value:
+def _others(claim_row: ClaimRow, claim_rows: Iterable[ClaimRow]) -> Iterator[ClaimRow]:
+    """Yield the claims of other notes that are worded differently, in the same order."""
+    for candidate in claim_rows:
+        is_of_another_note = candidate.note != claim_row.note
+        if is_of_another_note and candidate.claim.value != claim_row.claim.value:
             yield candidate
 
 
 def _is_unanswered(memory: Reader, pair: Contradiction) -> bool:
-    """Whether the newer of two statements contradicts the older, and the owner has not decided.
+    """Whether two statements are in their order, and the owner has not decided between them.
 
-    pair: two statements about one subject, perhaps in the wrong order.
+    pair: two statements about one subject that cannot both be true.
     """
-    from memoranda.note.claims import ends
-
-    old = pair.old
     new = pair.new
-    # Most pairs in the wrong order are told by their times alone.
-    may_be_corrected = new.info.changed > old.moment[0]
-    if old.moment > new.moment and not may_be_corrected:
-        return False
-    if not ends(old.claim, new.claim) or _in_order(memory, pair).new is not new:
+    if _in_order(memory, pair).new is not new:
         return False
     # A note that is held back may have planted instructions. So it must not contradict others.
     if memory.is_held_back(new.info):

@@ -807,24 +807,27 @@ def _plain_hits(db: sqlite3.Connection, notes: Sequence[NoteInfo], query: Query)
         line = front.count("\n") + line_in_text
         is_cut = goes_on_after(text, passage)
         hits.append(Hit(note, passage, score=0.0, line=line, is_cut=is_cut))
-    _show_observations(db, hits, query, terms=())
+    _show_observations(db, hits, query, terms=tuple)
     return hits
 
 
 def _show_observations(
-    db: sqlite3.Connection, hits: list[Hit], query: Query, terms: Sequence[parse.Term]
+    db: sqlite3.Connection,
+    hits: list[Hit],
+    query: Query,
+    terms: Callable[[], Sequence[parse.Term]],
 ) -> None:
     """Replace the snippet of each hit by an observation, if the query filters by a category.
 
     The observation has one of these categories and, of all such observations of the note, the most
     words of the query.
 
-    terms: the terms of the query. () takes the first observation.
+    terms: returns the terms of the query. Without any, the first observation is taken.
     """
     categories = {name.strip().casefold() for name in (*query.categories, *query.any_category)}
     if not categories:
         return
-    words = list(chain.from_iterable(term.words for term in terms))
+    words = list(chain.from_iterable(term.words for term in terms()))
 
     def words_held(observation: Observation) -> int:
         """Return how many words of the query an observation contains."""

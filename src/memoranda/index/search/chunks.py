@@ -9,7 +9,7 @@ note as a conversation. A note gets the score of its best chunk, and this chunk 
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from heapq import nlargest
@@ -27,6 +27,7 @@ from memoranda.index.features import (
 )
 from memoranda.index.resolve import key
 from memoranda.index.search.feedback import SOURCES, topic_shares
+from memoranda.index.search.parse import Term
 from memoranda.index.search.queries import NoteText
 from memoranda.index.search.ranking import (
     MAX_BETTER,
@@ -179,7 +180,6 @@ class ChunkReading:
     rows: the notes that take part: the best notes, then the best long notes, which score low as
         whole notes. For a search for all words, all notes of the ranking.
     order: `rows`, the best first.
-    terms: the terms that are looked for in long texts.
     texts: the texts of the notes that were read, by row.
     chunks: the chunks of these notes, by row.
     scores: the scores of the notes, by row.
@@ -213,10 +213,6 @@ class ChunkReading:
         self._finder = WordFinder(ranking.words)
         # The text of the query in the form in which titles are compared.
         self._query_key = key(ranking.context.query.text)
-        if ranking.query:
-            self.terms = ranking.query.terms
-        else:
-            self.terms = shown_terms(ranking.words)
 
         # Read the notes and cut them. A short turn of a conversation is left whole.
         rows_to_chunk = [
@@ -252,6 +248,16 @@ class ChunkReading:
         self._lowest_score = min(self.scores.values(), default=0.0)
 
     # --- the notes that are read, and their chunks
+
+    def terms(self) -> Sequence[Term]:
+        """Return the terms that are looked for in very long texts."""
+        query = self._ranking.query
+        return query.terms if query else self._terms_of_question
+
+    @cached_property
+    def _terms_of_question(self) -> list[Term]:
+        """The terms of a question. They are made once, and only if a very long text is read."""
+        return shown_terms(self._ranking.words)
 
     def _rows_to_read(self, first: int) -> list[int]:
         """Choose the notes for `rows`: the `first` best notes, and READ_LONG more long notes."""
@@ -362,11 +368,10 @@ class ChunkReading:
         # Add the other features, first those of the note, then those of the chunk.
         neighbors = self._neighbor_scores(matching)
         speakers = self._asked_speakers(all_chunks)
-        for row, chunks in self.chunks.items():
-            self._parts_of_note[row] = self._about_note(row, whole_notes[row], highest)
+        for row, whole in whole_notes.items():
+            self._parts_of_note[row] = self._about_note(row, whole, highest)
             from_note = sum(self._parts_of_note[row].values())
-            for chunk in chunks:
-                self._score_chunk(chunk, from_note, neighbors.get(id(chunk), 0.0), speakers)
+            self._score_chunks_of(row, from_note, neighbors, speakers)
         self._read_closely(all_chunks)
 
         # A note has the score of its best chunk.
@@ -535,42 +540,37 @@ class ChunkReading:
             return 1.0 - self._ranking.meaning_share(row)
         return 1.0
 
-    def _score_chunk(
-        self, chunk: Chunk, from_note: float, from_neighbors: float, speakers: set[str]
+    def _score_chunks_of(
+        self, row: int, from_note: float, from_neighbors: Mapping[int, float], speakers: set[str]
     ) -> None:
-        """Set the score of a chunk, without the features that need its text (`_read_closely`).
+        """Set the scores of the chunks of a note, without what needs their text (`_read_closely`).
 
-        chunk: the chunk.
-        from_note: the part of the score that comes from the features of the note.
-        from_neighbors: the part that comes from the best chunks before and after. 0 if there are no
-            such chunks.
+        from_note: the part of each score that comes from the features of the note.
+        from_neighbors: the part that comes from the best chunks before and after, by the id of the
+            chunk. A chunk without such neighbors is missing.
         speakers: the speakers that the query names.
         """
         table = self._table
-        chunk.is_relevant = bool(chunk.bits or from_neighbors)
-        share = self._words_share(chunk.row) * (table.words + table.conversation) * table.passage
-        from_speaker = 0.0
-        if chunk.is_relevant and chunk.speaker in speakers:
-            from_speaker = table.speaker
-        # Whether the chunk is in a turn where a person says how things should be from now on
-        is_standing = self._ranking.is_standing(self._features[chunk.row])
-        chunk.parts = {
-            "passage": share * chunk.word_score,
-            "neighbors": from_neighbors,
-            "speaker": from_speaker,
-            "replied": table.replied if self._is_reply(chunk) else 0.0,
-            "standing": table.standing if is_standing else 0.0,
-        }
-        chunk.score = from_note + sum(chunk.parts.values())
-
-    def _is_reply(self, chunk: Chunk) -> bool:
-        """Whether an assistant says a chunk, in a talk with somebody.
-
-        The talk is either the note or, if the note is a long turn, the conversation of the note.
-        """
-        if is_assistant(chunk.speaker) and chunk.row in self._rows_with_user:
-            return True
-        return self._ranking.is_reply(self._features[chunk.row])
+        note = self._features[row]
+        share = self._words_share(row) * (table.words + table.conversation) * table.passage
+        # Whether a person says in the note how things should be from now on
+        standing = table.standing if self._ranking.is_standing(note) else 0.0
+        is_reply = self._ranking.is_reply(note)
+        has_user = row in self._rows_with_user
+        for chunk in self.chunks[row]:
+            neighbors = from_neighbors.get(id(chunk), 0.0)
+            chunk.is_relevant = bool(chunk.bits or neighbors)
+            is_asked_speaker = chunk.is_relevant and chunk.speaker in speakers
+            # An assistant says it in a talk: in this note, or in the conversation of a long turn.
+            is_replied = is_reply or (has_user and is_assistant(chunk.speaker))
+            chunk.parts = {
+                "passage": share * chunk.word_score,
+                "neighbors": neighbors,
+                "speaker": table.speaker if is_asked_speaker else 0.0,
+                "replied": table.replied if is_replied else 0.0,
+                "standing": standing,
+            }
+            chunk.score = from_note + sum(chunk.parts.values())
 
     def _read_closely(self, all_chunks: Sequence[Chunk]) -> None:
         """Add the features that need the text of a chunk, for the best chunks only."""

@@ -10,6 +10,8 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Sequence
+from heapq import nlargest
+from operator import itemgetter
 from typing import NamedTuple
 
 from memoranda.index.search.words import MAX_HELD, stem
@@ -60,7 +62,7 @@ def topic_shares(
     candidates: the rows of the notes that may gain.
     """
     topic: list[_TopicWord] = []
-    for word, frequency in _frequent_words(sources)[:_MAX_LOOKED_UP]:
+    for word, frequency in _frequent_words(sources):
         rows = rows_of(word)
         # A word in very many notes is not a topic.
         if 0 < len(rows) < MAX_HELD:
@@ -78,7 +80,7 @@ def topic_shares(
 
 
 def _frequent_words(sources: Sequence[tuple[str, float]]) -> list[tuple[str, float]]:
-    """Return (word, frequency) of the words of the sources, the most frequent first.
+    """Return (word, frequency) of the most frequent words of the sources, the most frequent first.
 
     Forms of one word count together and are returned as the form that comes first. The words of all
     sources have a frequency of 1 together. A source counts by its score, not by its length.
@@ -87,22 +89,27 @@ def _frequent_words(sources: Sequence[tuple[str, float]]) -> list[tuple[str, flo
     total = sum(score for _, score in sources) or 1.0
     frequencies: defaultdict[str, float] = defaultdict(float)
     forms: dict[str, str] = {}
+    # The best notes share many words, and finding a stem takes long.
+    stems: dict[str, str] = {}
     for text, score in sources:
-        counts = _counts(fts_text(text[:_MAX_CHARACTERS]).split())
+        counts = _counts(text[:_MAX_CHARACTERS])
         if not counts:
             continue
         share = score / total / counts.total()
         for word, count in counts.items():
-            stemmed = word if is_cjk(word) else stem(word)
+            stemmed = stems.get(word)
+            if stemmed is None:
+                stemmed = word if is_cjk(word) else stem(word)
+                stems[word] = stemmed
             forms.setdefault(stemmed, word)
             frequencies[stemmed] += share * count
-    by_frequency = sorted(frequencies.items(), key=lambda entry: -entry[1])
-    return [(forms[stemmed], frequency) for stemmed, frequency in by_frequency]
+    most_frequent = nlargest(_MAX_LOOKED_UP, frequencies.items(), key=itemgetter(1))
+    return [(forms[stemmed], frequency) for stemmed, frequency in most_frequent]
 
 
-def _counts(words: Sequence[str]) -> Counter[str]:
+def _counts(text: str) -> Counter[str]:
     """Count how often each informative word occurs. Stop words and single letters are left out."""
-    counts = Counter(words)
+    counts = Counter(fts_text(text).split())
     single_letters = [word for word in counts if len(word) == 1]
     for word in (stop_words() & counts.keys()).union(single_letters):
         del counts[word]

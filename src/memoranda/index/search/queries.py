@@ -10,11 +10,11 @@ import json
 import re
 import sqlite3
 from collections import Counter
-from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, overload
 
 from memoranda.index import filters, superseding
 from memoranda.index.database import held, snapshot, version
@@ -127,7 +127,8 @@ class NoteText:
     row, project: the row of the note, and its project.
     names: the title and aliases.
     name_text: the title, aliases, headings and tags, one on a line.
-    address: the project, the path and the values of the header.
+    path: the path of the note in its project.
+    header: the header as JSON, or None.
     front: the frontmatter.
     text: the text after the frontmatter.
     spans: (start, stop) of the parts of `text` to read: all of `text`, or the passages that match.
@@ -139,12 +140,18 @@ class NoteText:
     project: str
     names: list[str]
     name_text: str
-    address: str
+    path: str
+    header: str | None
     front: str
     text: str
     spans: list[tuple[int, int]]
     cuts: bytes | None = None
     speakers: str | None = None
+
+    @property
+    def address(self) -> str:
+        """The project, the path and the values of the header. Only a search for all words asks."""
+        return f"{self.project}/{self.path}\n{property_text(self.header)}"
 
 
 class _StoredText(NamedTuple):
@@ -196,6 +203,50 @@ class Features(NamedTuple):
     has_time: int
     is_long: int
     is_standing: int
+
+
+class RowList(Sequence[int]):
+    """Rows of notes, the newest first, as SQLite lists them in a text: `9,7,4`.
+
+    The text is read when more than the number of rows, the first or the last one is needed. For a
+    common word, nobody needs more.
+    """
+
+    __slots__ = ("_length", "_rows", "_text")
+
+    def __init__(self, text: str):
+        self._text = text
+        self._length = text.count(",") + 1 if text else 0
+        self._rows: list[int] | None = None
+
+    def __len__(self) -> int:
+        return self._length
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(self._all())
+
+    @overload
+    def __getitem__(self, index: int) -> int: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> list[int]: ...
+
+    def __getitem__(self, index: int | slice) -> int | list[int]:
+        return self._all()[index]
+
+    @property
+    def span(self) -> int:
+        """How many rows lie between the first and the last one, both included."""
+        first = self._text.partition(",")[0]
+        last = self._text.rpartition(",")[2]
+        return int(first) - int(last) + 1
+
+    def _all(self) -> list[int]:
+        """Return the rows as numbers."""
+        if self._rows is None:
+            # A single text is read faster than many rows.
+            self._rows = json.loads(f"[{self._text}]")
+        return self._rows
 
 
 def counted_to(stop: int) -> int:
@@ -484,6 +535,13 @@ class SearchContext:
 
         table: a full-text table. "" means the table of this context.
         """
+        return list(self.newest_rows(match, limit, table))
+
+    def newest_rows(self, match: str, limit: int, table: str = "") -> RowList:
+        """Return what `newest` does, without reading the rows yet.
+
+        table: a full-text table. "" means the table of this context.
+        """
         table = table or self.table
         match = self._spelled_out(match, table)
         cache_key = ("newest", table, match + self._valid_condition, limit)
@@ -499,9 +557,8 @@ class SearchContext:
                 raise
             # An old SQLite splits a word of a script that it does not know into a phrase. STEMS has
             # no places of words, so it cannot match phrases.
-            return []
-        # A single text is read faster than many rows.
-        result = json.loads(f"[{newest_rows or ''}]")
+            return RowList("")
+        result = RowList(newest_rows or "")
         self._cache.keep({cache_key: result}, len(match) + 40 * len(result))
         return result
 
@@ -686,18 +743,16 @@ class SearchContext:
         values = (self._spelled_out(match), _json(row for (row,) in rows))
         return [row for (row,) in self.db.execute(sql, values)]
 
-    def texts(self, rows: Sequence[int], terms: Sequence[Term]) -> list[NoteText]:
+    def texts(self, rows: Sequence[int], terms: Callable[[], Sequence[Term]]) -> list[NoteText]:
         """Read the texts of these notes. The result is in no particular order.
 
-        A long text is stored as passages. `NoteText.spans` says which of them to search.
+        A very long text is stored as passages. `NoteText.spans` says which of them to search.
 
-        terms: the terms of the query, which choose the passages.
+        terms: returns the terms of the query, which choose the passages. It is called for very
+            long texts only.
         """
         if not rows:
             return []
-        phrases = [
-            query_term.prefix if query_term.open else query_term.whole for query_term in terms
-        ]
         stored_texts = self.db.execute(
             "select n.row, p.name, n.title, n.aliases, n.tags, n.path, t.headings,"
             " t.front, t.header, t.text, t.passages, t.chunks, t.speakers"
@@ -717,10 +772,11 @@ class SearchContext:
                 stored.project,
                 names,
                 name_text="\n".join([*names, stored.headings, *tags]),
-                address=f"{stored.project}/{stored.path}\n{property_text(stored.header)}",
+                path=stored.path,
+                header=stored.header,
                 front=stored.front,
                 text=stored.text,
-                spans=self._spans_to_search(stored, phrases),
+                spans=self._spans_to_search(stored, terms),
                 cuts=stored.cuts,
                 speakers=stored.speakers,
             )
@@ -728,18 +784,21 @@ class SearchContext:
         return note_texts
 
     def _spans_to_search(
-        self, stored: _StoredText, phrases: Sequence[str]
+        self, stored: _StoredText, terms: Callable[[], Sequence[Term]]
     ) -> list[tuple[int, int]]:
         """Return (start, stop) of the parts of a text to search: all of it, or some passages.
 
         These are the passages with all phrases. If no passage has all, they are the passages with
         any phrase, and without such passages it is the first one.
 
-        phrases: the terms of the query as FTS5 strings.
+        terms: returns the terms of the query.
         """
         whole_text = [(0, len(stored.text))]
         if not stored.passages:
             return whole_text
+        phrases = [
+            query_term.prefix if query_term.open else query_term.whole for query_term in terms()
+        ]
         first = stored.row * FIRST_PASSAGE
         last = first + stored.passages - 1
         passages: list[int] = []

@@ -22,7 +22,14 @@ from math import log
 from memoranda.index.filters import quoted
 from memoranda.index.search import weights
 from memoranda.index.search.parse import MAX_TERMS, ParsedQuery, phrase_for
-from memoranda.index.search.queries import COMMON, NAMES, STEMS, Features, SearchContext
+from memoranda.index.search.queries import (
+    COMMON,
+    NAMES,
+    STEMS,
+    Features,
+    RowList,
+    SearchContext,
+)
 from memoranda.index.search.question import (
     SEVERAL,
     Focus,
@@ -36,6 +43,7 @@ from memoranda.index.search.word_marks import (
     IN_TEXT,
     LOOSE,
     TITLE,
+    WIDTH,
     bits_of,
     last_word,
     marks_of,
@@ -284,6 +292,8 @@ class Ranking:
 
     def _add(self, rows: Collection[int]) -> None:
         """Add the notes of `rows` that pass all filters to the scored notes."""
+        if not rows:
+            return
         rows = self.context.visible(rows)
         self._look_up(rows)
         self.features.update((note.row, note) for note in self.context.features(rows))
@@ -792,11 +802,13 @@ class TermScorer(dict[int, float]):
         if not bits:
             return 0.0
         word = last_word(bits)
-        marks = marks_of(bits, word)
+        shift = WIDTH * word
+        # The marks of the last word are the highest bits, as `marks_of` would return them.
+        marks = bits >> shift
         is_in_text = bool(marks & IN_TEXT)
         is_in_title = bool(marks & TITLE)
         word_score = self.weights[word] * (is_in_text + self._title * is_in_title)
-        score = self[bits ^ bits_of(word, marks)] + word_score
+        score = self[bits ^ (marks << shift)] + word_score
         self[bits] = score
         return score
 
@@ -836,8 +848,7 @@ class _WordLookup:
         # A search by title already looks only at names, so `name_rows` would repeat `rows`.
         if not self.column:
             for word in chosen_words:
-                match = _own_match(word.text, word.other_forms)
-                word.name_rows = self.rows(match, table=NAMES)
+                word.name_rows = self.rows(word.own_match, table=NAMES)
         return chosen_words
 
     @staticmethod
@@ -878,8 +889,10 @@ class _WordLookup:
         # therefore matches as the beginning of a pair.
         is_beginning = not is_latin and len(text) == 1
         endings = self.context.other_endings(text)
-        match = _own_match(text, endings, is_beginning=is_beginning)
-        word = Word(text, 1.0, self.rows(match), match=match, other_forms=endings)
+        own_match = _own_match(text, endings)
+        match = _own_match(text, endings, is_beginning=True) if is_beginning else own_match
+        rows = self.rows(match)
+        word = Word(text, 1.0, rows, match=match, own_match=own_match, other_forms=endings)
         if not word.rows and is_latin and len(text) >= _MIN_PREFIX_LETTERS:
             word.is_open = True
             word.match = f"{quoted(text)}*"
@@ -894,7 +907,7 @@ class _WordLookup:
             word.rows = self.rows(word.match)
         return word
 
-    def rows(self, text: str, table: str = "") -> list[int]:
+    def rows(self, text: str, table: str = "") -> Sequence[int]:
         """Return the newest notes that match an FTS5 expression and pass all filters.
 
         table: NAMES searches titles, headings and tags. "" searches the table of this object.
@@ -903,7 +916,7 @@ class _WordLookup:
         if table:
             column = "{title headings tags} : "
         match = self.context.with_filters(f"{column}({text})")
-        rows = self.context.newest(match, MAX_HELD, table or self.table)
+        rows = self.context.newest_rows(match, MAX_HELD, table or self.table)
         if not self.context.is_filtered or not rows:
             return rows
         passing_rows = set(self.context.passing(rows))
@@ -927,7 +940,11 @@ class _WordLookup:
         """
         note_count = float(len(word.rows))
         if note_count >= MAX_HELD:
-            rows_looked_at = max(word.rows) - min(word.rows) + 1
+            # They are the newest first, unless they passed filters.
+            if isinstance(word.rows, RowList):
+                rows_looked_at = word.rows.span
+            else:
+                rows_looked_at = max(word.rows) - min(word.rows) + 1
             note_count *= max(1.0, self.context.size / rows_looked_at)
         return self.rarity(note_count, least_size)
 

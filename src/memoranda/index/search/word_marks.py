@@ -16,8 +16,9 @@ TITLE = 4
 """Title, headings or tags contain the word."""
 IN_TEXT = EXACT | LOOSE
 
-# How many bits the marks of one word take, and all of these bits.
-_WIDTH = 3
+WIDTH = 3
+"""How many bits the marks of one word take."""
+# All of these bits.
 _ALL = EXACT | LOOSE | TITLE
 
 
@@ -26,7 +27,7 @@ def bits_of(word: int, marks: int) -> int:
 
     word: the number of the word in the query, from 0.
     """
-    return marks << _WIDTH * word
+    return marks << WIDTH * word
 
 
 def marks_of(bits: int, word: int) -> int:
@@ -34,9 +35,9 @@ def marks_of(bits: int, word: int) -> int:
 
     word: the number of the word in the query, from 0.
     """
-    return bits >> _WIDTH * word & _ALL
+    return bits >> WIDTH * word & _ALL
 
 
 def last_word(bits: int) -> int:
     """Return the number of the last word of the query that is marked in `bits`. -1 if none is."""
-    return (bits.bit_length() - 1) // _WIDTH
+    return (bits.bit_length() - 1) // WIDTH

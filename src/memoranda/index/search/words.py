@@ -126,6 +126,7 @@ class Word:
         than MAX_HELD such notes, only the newest. Empty in a search for all words.
     is_speaker: whether the word is the name of a person who says a note.
     match: the FTS5 expression that finds `rows`.
+    own_match: the FTS5 expression of the word itself and its forms, without longer words.
     name_rows: the notes with the word in title, headings or tags.
     spelled: the words that replace a mistyped word, which no note contains.
     is_weak: whether the word is a pair across a stop word, which says little and is not shown.
@@ -141,6 +142,7 @@ class Word:
     rows: Sequence[int] = ()
     is_speaker: bool = False
     match: str = ""
+    own_match: str = ""
     name_rows: Sequence[int] = ()
     spelled: Sequence[str] = ()
     is_weak: bool = False

@@ -601,3 +601,14 @@ def test_a_project_removed_while_a_large_file_is_read_is_in_no_answer(
     assert apart.results == ["removed"]
     with memory.engine.guard:
         assert "beta" not in memory.engine.index.notes.projects()
+
+
+def test_another_process_is_told_that_a_large_file_is_being_read(
+    tmp_path: Path, watching: MemorySession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    save_large(tmp_path / "home", "second word")
+    apart = ReadApart(watching, monkeypatch, watching.freshen)
+    after_reading = watching.freshen()
+
+    assert [meanwhile["reading"] for meanwhile in apart.results] == [True]
+    assert after_reading["reading"] is False

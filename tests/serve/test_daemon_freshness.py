@@ -7,7 +7,7 @@ import signal
 import pytest
 
 from memoranda import Query
-from memoranda.engine import daemon_client, open_session
+from memoranda.engine import daemon_client, freshness, open_session
 from memoranda.sources.folder import FolderSource
 from serve.daemon_process import DaemonProcess
 from serve.process import SECONDS
@@ -97,3 +97,56 @@ def test_a_daemon_that_does_not_answer_is_done_without(home, daemon, listed, num
         change_by_hand(home)
         assert found(memory, "coffee") == ["edited.md", "new.md"]
     assert "notes" in listed
+
+
+class ReadingDaemon:
+    """Answers as a daemon whose index is that of a home, and which reads a large file.
+
+    answers: whether it is still reading, for each question. None lets the question wait too long.
+    The last one answers all further questions.
+    """
+
+    def __init__(self, home, monkeypatch, answers):
+        self._answers = list(answers)
+        self.questions = 0
+        with open_session(home, watch=False) as memory:
+            memory.list()
+            index = memory.engine.layout.index.stat()
+            self._index = [index.st_dev, index.st_ino]
+            self._projects = {name: source.root for name, source in memory.engine.sources.items()}
+        monkeypatch.setattr(daemon_client, "ask", self._ask)
+        monkeypatch.setattr(freshness, "_SECONDS_BETWEEN_QUESTIONS", 0)
+
+    def _ask(self, *_):
+        is_reading = self._answers[min(self.questions, len(self._answers) - 1)]
+        self.questions += 1
+        if is_reading is None:
+            raise TimeoutError
+        return {"index": self._index, "projects": self._projects, "reading": is_reading}
+
+
+def test_a_large_file_that_the_daemon_is_reading_is_waited_for_and_not_read_twice(
+    home, listed, monkeypatch
+):
+    daemon = ReadingDaemon(home, monkeypatch, [None, True, True, False])
+    listed.clear()
+    with open_session(home, watch=False) as memory:
+        memory.list()
+    assert listed == []
+    assert daemon.questions == 4
+
+
+def test_a_file_that_the_daemon_reads_again_and_again_is_read_here(home, listed, monkeypatch):
+    ReadingDaemon(home, monkeypatch, [True])
+    monkeypatch.setattr(freshness, "_SECONDS_OF_READING", 0)
+    listed.clear()
+    with open_session(home, watch=False) as memory:
+        memory.list()
+    assert "notes" in listed
+
+
+def test_a_change_does_not_wait_for_a_large_file_that_the_daemon_is_reading(home, monkeypatch):
+    daemon = ReadingDaemon(home, monkeypatch, [True])
+    with open_session(home, watch=False) as memory, memory.engine.writing():
+        memory.engine.freshness.update(is_locked=True)
+    assert daemon.questions == 1

@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from memoranda.clock import Clock, microseconds, waits_at_most
 from memoranda.engine.left_out import LeftOutFiles
@@ -107,6 +107,11 @@ METHOD = "fresh"
 # home's lock for its answer, so the wait is shorter if the command holds it.
 _DAEMON_SECONDS = 0.25
 _DAEMON_SECONDS_LOCKED = 0.05
+# The daemon may be reading a large file. How long to wait until it has indexed the file, how long
+# for each of its answers meanwhile, and how long between two questions.
+_SECONDS_OF_READING = 60.0
+_DAEMON_SECONDS_READING = 5.0
+_SECONDS_BETWEEN_QUESTIONS = 0.05
 LARGE = 50_000
 """A project with more notes is late in a server. Its first sweep takes some tenths of a second, and
 goes on between calls.
@@ -280,6 +285,11 @@ class Freshness:
         for name in sorted({project for project, _ in self._being_read}):
             warnings.append(ProjectWarning(_BEING_READ.format(name), name))
         return warnings + [ProjectWarning(text) for text in (self.behind, self.elsewhere) if text]
+
+    @property
+    def is_reading(self) -> bool:
+        """Whether a thread is reading a large file, which the index shows as it was before."""
+        return bool(self._being_read)
 
     @property
     def has_this_index(self) -> bool:
@@ -564,15 +574,8 @@ class Freshness:
         # The daemon does not watch graph files. It is quick to compare them with the index.
         if all(self.sources[name].holds_entities for name in projects):
             return set()
-        from memoranda.engine import daemon_client
-
-        try:
-            answer = daemon_client.ask(self._socket, METHOD, {}, daemon_seconds)
-        except OSError:
-            # The daemon is too busy to answer in time.
-            return set()
+        answer = self._answer_of_daemon(daemon_seconds)
         if not answer:
-            # There is no daemon.
             return set()
         if not self._is_own_index(answer["index"]):
             return set()
@@ -582,6 +585,45 @@ class Freshness:
         # The daemon may be of a version that could not index some files.
         trusted = projects - self.left_out.failed_elsewhere
         return {name for name in trusted if watched_folders.get(name) == self.sources[name].root}
+
+    def _answer_of_daemon(self, daemon_seconds: float) -> dict[str, Any] | None:
+        """Ask the daemon to bring the index up to date, and return its answer.
+
+        If the daemon is reading a large file, this waits for it. To read the file here as well
+        would take as long, and double the work.
+
+        daemon_seconds: how long to wait for the answer.
+
+        None if there is no daemon, or if it is too busy to answer in time.
+        """
+        # The daemon may need the lock that this process holds, so waiting would be in vain.
+        if daemon_seconds == _DAEMON_SECONDS_LOCKED:
+            return self._ask_daemon(daemon_seconds)
+        # A question may make the daemon read a large file. Meanwhile, it answers the next question.
+        answer = self._ask_daemon(daemon_seconds) or self._ask_daemon(daemon_seconds)
+        end = time.monotonic() + _SECONDS_OF_READING
+        while answer and answer.get("reading"):
+            # Another program may write to the file again and again.
+            if time.monotonic() > end:
+                return None
+            time.sleep(_SECONDS_BETWEEN_QUESTIONS)
+            answer = self._ask_daemon(_DAEMON_SECONDS_READING)
+        return answer
+
+    def _ask_daemon(self, seconds: float) -> dict[str, Any] | None:
+        """Ask the daemon once to bring the index up to date, and return its answer.
+
+        seconds: how long to wait for the answer.
+
+        None if there is no daemon, or if it does not answer in time.
+        """
+        from memoranda.engine import daemon_client
+
+        try:
+            answer: dict[str, Any] | None = daemon_client.ask(self._socket, METHOD, {}, seconds)
+            return answer
+        except OSError:
+            return None
 
     def _is_own_index(self, daemon_index: Sequence[int]) -> bool:
         """Whether the index file that the daemon brought up to date is the one in use here.

@@ -177,12 +177,17 @@ class ReadVerbs(ProjectList):
         index: (st_dev, st_ino) of the index file that is up to date now.
         projects: the folders of the projects that this process watches. The other process need not
             compare these folders with the index.
+        reading: whether another thread is reading a large file, which the index does not show yet.
         """
         self.engine.fresh()
         index = self.engine.index
         # The other process cannot use a copy of the index in the memory of this process.
         projects = {} if index.is_copy else self.engine.freshness.shown()
-        return {"index": index.identity[:2], "projects": projects}
+        return {
+            "index": index.identity[:2],
+            "projects": projects,
+            "reading": self.engine.freshness.is_reading,
+        }
 
     @verb
     def read(self, ref: Ref, *, project: str | None = None, count: bool = True) -> Note:

@@ -34,7 +34,8 @@ Keys = Sequence[str] | Mapping[str, Sequence[str]]
 """The keys of a command's JSON document. In a mapping, each key of the document has the keys of the
 objects in its list; () for a key without objects."""
 Text = str | None
-"""The value of an option without a default."""
+"""The value of an option without a default. In the functions of commands, whose docstrings are the
+help for users, None means that the command line does not have the option or the argument."""
 _HELP_NAMES = {"help_option_names": ["-h", "--help"]}
 _SHELLS = ("bash", "zsh", "fish")
 # The contract lets commands with these arguments take exactly one. Ours take several, but the error
@@ -115,7 +116,11 @@ class Moment(click.ParamType):
     def convert(
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
     ) -> datetime:
-        """Return the time that a value means. Raises Usage if it is not a time in ISO 8601."""
+        """Return the time that a value means. Raises Usage if it is not a time in ISO 8601.
+
+        param: the option that has the value. None if click does not name it.
+        ctx: the context of the command, which is not used. It may be None.
+        """
         try:
             moment = datetime.fromisoformat(value.strip())
             moment.astimezone(UTC)
@@ -632,6 +637,8 @@ def group(name: str, module: str, commands: str, help: str) -> Group:
 
 def command(name: str, *words: str, **settings: Any) -> Callable[..., Command]:
     """Return a decorator that makes a function the command `name`. Its docstring is the help.
+
+    The function returns the exit status; None means 0.
 
     words: the positional arguments, such as "ID". "[REF]" may be missing. "CONTENT..." stands for
         one argument or more.

@@ -191,7 +191,11 @@ class Grants(OAuthAuthorizationServerProvider[AuthorizationCode, RefreshToken, A
         return None
 
     async def get_client(self, client_id: str) -> OAuthClientInformationFull | None:
-        """See the SDK. An id that is an https address stands for the metadata at this address."""
+        """Return the client with this id, as the SDK asks for it. None if no such client is known.
+
+        An id that is an https address stands for the metadata at this address. None if they cannot
+        be read.
+        """
         if client_id.startswith("https://"):
             try:
                 return await self._client_of_document(client_id)

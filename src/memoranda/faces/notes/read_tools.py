@@ -883,6 +883,8 @@ def notes_at(
     """Return a page of the notes at an address, and the number of all notes there.
 
     The address may be a pattern such as `plans/*`. Raises NotFound, Ambiguous.
+
+    project: the project to look in. None means all projects.
     """
     if _is_pattern(memory, address, project):
         projects = None if project is None else (project,)

@@ -29,8 +29,8 @@ from memoranda.clients.install import (
     FileChange,
     Installer,
     Target,
+    check_text,
     checked_name,
-    checked_text,
     present,
     snippet,
 )
@@ -209,14 +209,14 @@ def _server(name: str, argv: tuple[str, ...], url: Text, token_variable: Text) -
             f'invalid address "{server.url}": use http(s)://HOST[:PORT]/mcp, without user, '
             "password and query"
         )
-        checked_text(server.url, r"https?://[^\s/@?#]+(/[^\s@?#]*)?", message)
+        check_text(server.url, r"https?://[^\s/@?#]+(/[^\s@?#]*)?", message)
     if server.token:
         # The message does not repeat the value, which may be the token.
         message = (
             "--token-env takes the NAME of a variable in capitals, never the token; "
             "e.g. MEMORY_TOKEN"
         )
-        checked_text(server.token, r"[A-Z_][A-Z0-9_]{0,63}", message)
+        check_text(server.token, r"[A-Z_][A-Z0-9_]{0,63}", message)
     return server
 
 

@@ -445,7 +445,8 @@ class Command(_Documented):
         except UnicodeEncodeError:
             raise Failure("an argument is not valid UTF-8 text") from None
         invocation.starting()
-        return ctx.invoke(self.callback, invocation, *options.pop("words"), **options)
+        words = options.pop("words")
+        return ctx.invoke(self.callback, invocation, *words, **options)
 
     def collect_usage_pieces(self, ctx: click.Context) -> list[str]:
         return [piece for piece in super().collect_usage_pieces(ctx) if piece]

@@ -382,7 +382,8 @@ def activate(state: ServerState, memory: MemorySession, arguments: Arguments) ->
 
     kind, id, repository = _bank_of_arguments(memory, arguments)
     bank = Bank(memory, kind, id)
-    is_detected = arguments.get("bank_id") in (None, *banks.AUTO)
+    named_id = arguments.get("bank_id")
+    is_detected = named_id is None or named_id in banks.AUTO
     try:
         if not bank.exists():
             _create(memory, bank, repository, arguments)

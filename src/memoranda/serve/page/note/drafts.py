@@ -63,7 +63,8 @@ def draft_of(visit: Visit) -> Draft:
     text = visit.fields.get("text", "").replace("\r\n", "\n")
     body = None
     if visit.fields.get("preview"):
-        body = _as_shown(visit.memory, text, *_place_of_draft(visit))
+        project, path = _place_of_draft(visit)
+        body = _as_shown(visit.memory, text, project, path)
     return Draft(_secrets(visit.memory, text), body)
 
 

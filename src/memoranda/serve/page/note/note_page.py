@@ -361,10 +361,12 @@ def _elsewhere(visit: Visit) -> Response:
 
     If it is gone, show its history.
     """
-    info = where_now(visit.memory, *_place(visit))
+    place = _place(visit)
+    project, path = place
+    info = where_now(visit.memory, project, path)
     if info is not None:
         return _redirected(visit, info)
-    return note_history.show(visit, _place(visit), is_gone=True)
+    return note_history.show(visit, place, is_gone=True)
 
 
 def _redirected(visit: Visit, info: NoteInfo) -> Response:

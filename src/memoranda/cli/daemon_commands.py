@@ -382,13 +382,13 @@ def _serve(call: Invocation, settings: Settings, service: Service) -> int:
         if service.place is not None:
             listening = _listening_socket(service.place, service.takes_any_port)
             http_socket = stack.enter_context(closing(listening))
-        listener = _listener(stack, layout, service) if has_upkeep else None
+        listener = _home_socket(stack, layout, service) if has_upkeep else None
 
         memory = stack.enter_context(open_session(config=settings, face=FACE, serving=True))
         web = None
         address = ""
         if http_socket is not None:
-            web = _web(call, memory, service, http_socket)
+            web = _web_factory(call, memory, service, http_socket)
             address = _published_address(stack, layout, service, http_socket)
         callers = memory.as_caller(call.caller, "socket")
         sessions = None
@@ -490,7 +490,7 @@ def _becomes_daemon(stack: ExitStack, layout: Layout, service: Service) -> bool:
     return True
 
 
-def _listener(stack: ExitStack, layout: Layout, service: Service) -> Listener | None:
+def _home_socket(stack: ExitStack, layout: Layout, service: Service) -> Listener | None:
     """Open the home's socket until `stack` is closed.
 
     Returns None if the service has no socket, or if the socket cannot be opened.
@@ -569,7 +569,9 @@ def _warn_without_token(access: Access) -> None:
         )
 
 
-def _web(call: Invocation, memory: MemorySession, service: Service, http_socket: socket) -> Web:
+def _web_factory(
+    call: Invocation, memory: MemorySession, service: Service, http_socket: socket
+) -> Web:
     """Return the factory of the HTTP server. With a public address, the server has OAuth.
 
     memory: the memory of the home's owner.

@@ -521,13 +521,13 @@ class _Copying:
             claims.append(("id", "identity", note.id))
         # A permalink and an id are each taken by one note only.
         for noun, argument, value in claims:
-            holder = self._holder(noun, argument, value)
+            holder = self._holder_path(noun, argument, value)
             if holder:
                 return f'its {noun} "{value}" is that of {holder}; change one of the two and import again'
         self._claimed |= {(noun, value): path for noun, _, value in claims}
         return ""
 
-    def _holder(self, noun: str, argument: str, value: str) -> str:
+    def _holder_path(self, noun: str, argument: str, value: str) -> str:
         """Return the path of the note that has a permalink or id already. "" if no note has it.
 
         A note that the caller may not see is "another note".

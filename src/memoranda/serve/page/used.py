@@ -104,15 +104,15 @@ class _Remarks(NamedTuple):
 def show(visit: Visit) -> Response:
     """Show which notes the agent in the field `agent` got."""
     agent = visit.text("agent")
-    return _listed(visit, {"agent": agent}, agent=agent)
+    return _show_calls(visit, {"agent": agent}, agent=agent)
 
 
 def of_note(visit: Visit, info: NoteInfo) -> Response:
     """Show which agents got a note."""
-    return _listed(visit, {"part": "used"}, info=info)
+    return _show_calls(visit, {"part": "used"}, info=info)
 
 
-def _listed(
+def _show_calls(
     visit: Visit, fields: Mapping[str, str], *, agent: str = "", info: NoteInfo | None = None
 ) -> Response:
     """Show the calls of an agent, or the calls that gave a note.
@@ -242,7 +242,7 @@ def ask(visit: Visit) -> Response:
         nearest=nearest,
         is_too_short=is_too_short,
         nearness_of=partial(_nearness, floor),
-        spread=_spread(visit.memory, prompt) if nearest else [],
+        spread=_note_count_by_word(visit.memory, prompt) if nearest else [],
         remarks=remarks,
         words_of=partial(_words_of, remarks),
         told_no_more=_told_no_more(visit, agent),
@@ -261,7 +261,7 @@ def _nearness(floor: float, told_note: ToldNote) -> int | None:
     return int(100 * told_note.relevance / floor)
 
 
-def _spread(memory: MemorySession, prompt: str) -> list[tuple[str, int]]:
+def _note_count_by_word(memory: MemorySession, prompt: str) -> list[tuple[str, int]]:
     """Return the words of a prompt, each with the number of notes that have it, the rarest first."""
     counts = []
     for word in list(dict.fromkeys(telling_words(prompt)))[:_MAX_WORDS_COUNTED]:

@@ -407,7 +407,7 @@ async def viewed(
     # compute the text.
     csrf = digest(f"csrf {secret}") if is_owner else ""
     if request.method == "POST":
-        fields = await _posted(request, call, csrf)
+        fields = await _checked_fields(request, call, csrf)
     else:
         fields = _join_fields(parse_qsl(request.url.query, keep_blank_values=True))
         _check_lengths(fields)
@@ -498,7 +498,7 @@ def _lines_of(fields: Mapping[str, str]) -> list[tuple[str, str]]:
     ]
 
 
-async def _posted(request: Request, call: AdmittedRequest, csrf: str) -> dict[str, str]:
+async def _checked_fields(request: Request, call: AdmittedRequest, csrf: str) -> dict[str, str]:
     """Check that the sender of a form may change something, and return the fields of the form.
 
     Raises RequestRefused if the sender may not, TimeoutError.

@@ -121,7 +121,7 @@ def show(visit: Visit) -> Response:
         # Nothing is done to one of them that might be meant for another.
         return visit.html("choose.html", 300, ref="", infos=copies, total=len(copies))
     if visit.is_post:
-        return _changed(visit)
+        return _carry_out_form(visit)
     if part_name == "meanwhile":
         return editing.meanwhile(visit, _place(visit))
     if part_name == "history":
@@ -129,13 +129,13 @@ def show(visit: Visit) -> Response:
     try:
         info = visit.memory.find(_place(visit))
     except NotFound:
-        return _elsewhere(visit)
+        return _redirect_to_present_place(visit)
     if part_name is None and _is_of_former_place(visit, info):
-        return _redirected(visit, info)
-    return _part(visit, info, part_name)
+        return _redirect_to(visit, info)
+    return _show_view(visit, info, part_name)
 
 
-def _part(visit: Visit, info: NoteInfo, part_name: str | None) -> Response:
+def _show_view(visit: Visit, info: NoteInfo, part_name: str | None) -> Response:
     """Return the page of a note, or another view of it (see `show`)."""
     if part_name in ("text", "download"):
         return _file(visit, info, part_name == "download")
@@ -156,7 +156,7 @@ def _page(visit: Visit, info: NoteInfo, note: Note) -> Response:
     memory = visit.memory
     outgoing = memory.outgoing(info)
     incoming = memory.incoming(info, _MAX_LINKS)
-    targets = _targets(memory, outgoing)
+    targets = _link_targets(memory, outgoing)
     telling = memory.telling(info)
     body = body_without_title(note.body, note.title)
     contradicted = contradicted_in(memory, info, outgoing)
@@ -333,7 +333,7 @@ def _last_used(memory: MemorySession, info: NoteInfo) -> datetime | None:
     return Upkeep(memory).uses().get(info.id)
 
 
-def _targets(memory: MemorySession, outgoing: Sequence[Edge]) -> LinkTargets:
+def _link_targets(memory: MemorySession, outgoing: Sequence[Edge]) -> LinkTargets:
     """Return where each wikilink of a note leads, and which wikilinks may mean several notes."""
     targets = {}
     ambiguous = {}
@@ -341,11 +341,11 @@ def _targets(memory: MemorySession, outgoing: Sequence[Edge]) -> LinkTargets:
         if edge.note is not None:
             targets[edge.target] = note_url(edge.note.project, edge.note.path)
         elif edge.state == _AMBIGUOUS:
-            ambiguous[edge.target] = _namesakes(memory, edge.target)
+            ambiguous[edge.target] = _namesake_count(memory, edge.target)
     return LinkTargets(targets, ambiguous)
 
 
-def _namesakes(memory: MemorySession, name: str) -> int:
+def _namesake_count(memory: MemorySession, name: str) -> int:
     """Return how many notes have a name."""
     try:
         memory.find(name)
@@ -356,7 +356,7 @@ def _namesakes(memory: MemorySession, name: str) -> int:
     return 1
 
 
-def _elsewhere(visit: Visit) -> Response:
+def _redirect_to_present_place(visit: Visit) -> Response:
     """Redirect to the present place of the note at this address.
 
     If it is gone, show its history.
@@ -365,11 +365,11 @@ def _elsewhere(visit: Visit) -> Response:
     project, path = place
     info = where_now(visit.memory, project, path)
     if info is not None:
-        return _redirected(visit, info)
+        return _redirect_to(visit, info)
     return note_history.show(visit, place, is_gone=True)
 
 
-def _redirected(visit: Visit, info: NoteInfo) -> Response:
+def _redirect_to(visit: Visit, info: NoteInfo) -> Response:
     """Redirect to the address of a note."""
     address = note_url(info.project, info.path)
     if visit.fields.get("done"):
@@ -392,7 +392,7 @@ def _file(visit: Visit, info: NoteInfo, is_download: bool) -> Response:
     return PlainTextResponse(visit.memory.file(info).data, headers=headers)
 
 
-def _changed(visit: Visit) -> Response:
+def _carry_out_form(visit: Visit) -> Response:
     """Carry out the action of a form, then redirect to the page of the note, where it is then."""
     place = _place(visit)
     action = visit.fields.get("do", "")
@@ -406,8 +406,8 @@ def _changed(visit: Visit) -> Response:
     if question is not None:
         return question
     if action == "edit":
-        return _edited(visit, info)
-    return _acted(visit, info)
+        return _save_edit(visit, info)
+    return _carry_out_action(visit, info)
 
 
 def _note_to_change(visit: Visit, place: Place) -> NoteInfo | None:
@@ -452,17 +452,17 @@ def _question(visit: Visit, info: NoteInfo) -> Response | None:
     return None
 
 
-def _edited(visit: Visit, info: NoteInfo) -> Response:
+def _save_edit(visit: Visit, info: NoteInfo) -> Response:
     """Save the text of a form. If it is in conflict or has a secret, show the form again."""
     try:
-        return _acted(visit, info)
+        return _carry_out_action(visit, info)
     except Conflict:
         return editing.conflict(visit, info)
     except SecretRefused as refused:
         return editing.with_secret(visit, info, refused)
 
 
-def _acted(visit: Visit, info: NoteInfo) -> Response:
+def _carry_out_action(visit: Visit, info: NoteInfo) -> Response:
     """Do the action of a form to a note, then redirect to its page, which may have moved."""
     new_place = note_actions.act(visit, info)
     target = visit.fields.get("back") or (visit.note_address(new_place) if new_place else HOME)

@@ -181,7 +181,7 @@ def _names(
     rows = []
     for places in names_shown:
         own_infos = [info_by_id[place.id] for place in places if place.id in info_by_id]
-        role = _role(memory, places[0].title, own_infos, newest)
+        role = _role_words(memory, places[0].title, own_infos, newest)
         learned = _learned_last(places[0].title, newest, folded_names)
         rows.append(
             {
@@ -224,7 +224,7 @@ def _learned_last(
     return next(about, naming[0] if naming else None)
 
 
-def _role(
+def _role_words(
     memory: MemorySession,
     name: str,
     infos: Sequence[NoteInfo],

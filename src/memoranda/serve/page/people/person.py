@@ -475,8 +475,8 @@ def _mentions(memory: MemorySession, hits: Iterable[Hit]) -> dict[str, list[Lear
         if hit.note.row in holding:
             _, passage = passage_of(hit)
             passage = readable_passage(passage, hit.note.title)
-            learned = Learned(hit.note, passage, _before(memory, hit.note))
-            mentions.setdefault(_kind(hit.note), []).append(learned)
+            learned = Learned(hit.note, passage, _earlier_versions(memory, hit.note))
+            mentions.setdefault(_heading_of(hit.note), []).append(learned)
     return mentions
 
 
@@ -488,8 +488,8 @@ def _add_newest(
     told = {learned.info.row for learned in chain.from_iterable(mentions.values())}
     for info in infos:
         if info.row in holding and info.row not in told and not memory.is_held_back(info):
-            learned = Learned(info, info.title, _before(memory, info))
-            mentions.setdefault(_kind(info), []).append(learned)
+            learned = Learned(info, info.title, _earlier_versions(memory, info))
+            mentions.setdefault(_heading_of(info), []).append(learned)
     for items in mentions.values():
         items.sort(key=lambda learned: learned.info.created, reverse=True)
 
@@ -521,7 +521,7 @@ def _not_holding(
     ]
 
 
-def _before(memory: MemorySession, info: NoteInfo) -> list[NoteInfo]:
+def _earlier_versions(memory: MemorySession, info: NoteInfo) -> list[NoteInfo]:
     """Return the earlier versions of a note, which it or one of them replaced, the newest first."""
     if not info.may_say(("supersedes",)):
         return []
@@ -529,7 +529,7 @@ def _before(memory: MemorySession, info: NoteInfo) -> list[NoteInfo]:
     return sorted(others, key=lambda other: other.created, reverse=True)
 
 
-def _kind(info: NoteInfo) -> str:
+def _heading_of(info: NoteInfo) -> str:
     """Return the heading for a note among the passages."""
     if info.category == REMINDERS:
         return "reminders"

@@ -47,7 +47,7 @@ def ask(visit: Visit, info: NoteInfo) -> Response:
     text = visit.text("other")
     if not text:
         return _other_title(visit, info, 400, problem="Name the other note.")
-    infos = _meant(memory, text)
+    infos = _notes_named(memory, text)
     other_notes = [candidate for candidate in infos if candidate.row != info.row]
     if infos and not other_notes:
         problem = "A note cannot be merged into itself. Name another one."
@@ -57,10 +57,10 @@ def ask(visit: Visit, info: NoteInfo) -> Response:
         return _other_title(visit, info, 404, problem="No note has this title.", infos=near)
     if len(other_notes) > 1:
         return _other_title(visit, info, 200, problem="", infos=other_notes)
-    return _both(visit, info, other_notes[0])
+    return _show_both(visit, info, other_notes[0])
 
 
-def _both(visit: Visit, info: NoteInfo, other: NoteInfo) -> Response:
+def _show_both(visit: Visit, info: NoteInfo, other: NoteInfo) -> Response:
     """Show two notes and the note that a merge makes of them, before they are merged."""
     notes = [visit.memory.read(note, count=False) for note in (info, other)]
     panes = panes_of(notes)
@@ -79,7 +79,7 @@ def _both(visit: Visit, info: NoteInfo, other: NoteInfo) -> Response:
         panes=panes,
         is_same=say_the_same(notes),
         differences=differences_of(visit.language, notes[0].content, notes[1].content),
-        result=_result(notes[0].content, added_text),
+        result=_merged_lines(notes[0].content, added_text),
         new_tags=new_tags if are_memories(info, other) else [],
     )
 
@@ -138,7 +138,7 @@ def _differing_places(text: str, other_text: str) -> list[tuple[str, str]]:
     return places
 
 
-def _result(text: str, added_text: str) -> list[Line]:
+def _merged_lines(text: str, added_text: str) -> list[Line]:
     """Return the lines of a note after a merge, with the added ones marked as new.
 
     They are without the marks of Markdown, as in the panes of the two notes. Only the end of a long
@@ -171,7 +171,7 @@ def _other_title(visit: Visit, info: NoteInfo, status: int, **values: Any) -> Re
     return visit.html("merge_which.html", status, note=info, typed=typed, **{"infos": []} | values)
 
 
-def _meant(memory: MemorySession, text: str) -> list[NoteInfo]:
+def _notes_named(memory: MemorySession, text: str) -> list[NoteInfo]:
     """Return the notes that a text names: one by its id or place, else all notes of this name."""
     try:
         exact = noted(memory, text, looseness=Looseness.EXACT)

@@ -60,7 +60,7 @@ from memoranda.serve.page.people.people_page import is_name
 from memoranda.serve.page.people.person import found_of
 from memoranda.serve.page.review import merge_pages
 from memoranda.serve.page.review.review_page import reasons_of
-from memoranda.serve.page.visit import HOME, Visit
+from memoranda.serve.page.visit import DONE, HOME, Visit
 from memoranda.serve.page.words.text_origin import agents_of_text, text_origin
 from memoranda.serve.page.words.writers import AUTHORS, writer_of
 from memoranda.text.unicode import flat
@@ -370,10 +370,14 @@ def _redirect_to_present_place(visit: Visit) -> Response:
 
 
 def _redirect_to(visit: Visit, info: NoteInfo) -> Response:
-    """Redirect to the address of a note."""
+    """Redirect to the address of a note.
+
+    The field DONE, which names the change that was just made, is kept for the message there.
+    """
     address = note_url(info.project, info.path)
-    if visit.fields.get("done"):
-        address += f"?done={quote(visit.fields['done'])}"
+    signed_change = visit.fields.get(DONE)
+    if signed_change:
+        address += f"?{DONE}={quote(signed_change)}"
     return RedirectResponse(address, 302)
 
 

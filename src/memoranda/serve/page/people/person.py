@@ -396,14 +396,14 @@ def _set_mentions_apart(memory: MemorySession, page: About) -> None:
 
 def _tell_facts_once(page: About) -> None:
     """Leave each fact in the first of the notes that have it."""
-    told: set[tuple[str, str]] = set()
+    keys_told: set[tuple[str, str]] = set()
     for part in page.parts:
-        facts = []
+        new_facts = []
         for fact in part.facts:
-            if fact.key not in told:
-                facts.append(fact)
-            told.add(fact.key)
-        part.facts = facts
+            if fact.key not in keys_told:
+                new_facts.append(fact)
+            keys_told.add(fact.key)
+        part.facts = new_facts
 
 
 def _tell_notes_once(page: About, own_rows: Collection[int]) -> None:
@@ -414,15 +414,23 @@ def _tell_notes_once(page: About, own_rows: Collection[int]) -> None:
 
     own_rows: the rows of the notes of the name, which are told by their facts.
     """
-    told = set(own_rows)
+    # The rows of the notes that have their place already.
+    rows_told = set(own_rows)
+    # Memories and reminders
     for kind, mentions in page.mentions.items():
         if kind != "notes":
-            told.update(chain.from_iterable(_rows(learned) for learned in mentions))
-    related_rows = _tell_relations_once(page, [item for item in page.relations if item.name], told)
-    told |= related_rows
-    notes = [item for item in page.mentions.get("notes", []) if item.info.row not in told]
-    told.update(chain.from_iterable(_rows(learned) for learned in notes))
-    _tell_relations_once(page, [item for item in page.relations if not item.name], told)
+            rows_told.update(chain.from_iterable(_rows(learned) for learned in mentions))
+    # Relations with a name
+    relations = [related for related in page.relations if related.name]
+    rows_told |= _tell_relations_once(page, relations, rows_told)
+    # Passages
+    notes = [
+        learned for learned in page.mentions.get("notes", []) if learned.info.row not in rows_told
+    ]
+    rows_told.update(chain.from_iterable(_rows(learned) for learned in notes))
+    # Links
+    links = [related for related in page.relations if not related.name]
+    _tell_relations_once(page, links, rows_told)
     page.mentions["notes"] = notes
     page.mentions = {kind: mentions for kind, mentions in page.mentions.items() if mentions}
     page.relations = [related for related in page.relations if related.notes]
@@ -434,22 +442,27 @@ def _rows(learned: Learned) -> list[int]:
 
 
 def _tell_relations_once(
-    page: About, relations: Sequence[RelatedNotes], told: Collection[int]
+    page: About, relations: Sequence[RelatedNotes], rows_elsewhere: Collection[int]
 ) -> set[int]:
     """Keep each note in its first relation only. Its other relations go to `page.also`.
 
-    told: the rows of notes that are told elsewhere.
+    rows_elsewhere: the rows of notes that are told elsewhere. No relation keeps them.
 
-    Returns the rows of the notes that are left.
+    Returns the rows of the notes that the relations keep.
     """
-    rows: set[int] = set()
+    kept_rows: set[int] = set()
     for related in relations:
+        kept_notes = []
         for info in related.notes:
-            if info.row in rows and related.name:
-                page.also.setdefault(info.row, []).append(related)
-        related.notes = [info for info in related.notes if info.row not in {*told, *rows}]
-        rows.update(info.row for info in related.notes)
-    return rows
+            if info.row in kept_rows:
+                # An earlier relation has this note. A relation without a name adds nothing to it.
+                if related.name:
+                    page.also.setdefault(info.row, []).append(related)
+            elif info.row not in rows_elsewhere:
+                kept_notes.append(info)
+        related.notes = kept_notes
+        kept_rows.update(info.row for info in kept_notes)
+    return kept_rows
 
 
 def _naming(memory: MemorySession, infos: Sequence[NoteInfo], name: str) -> list[NoteInfo]:

@@ -61,26 +61,36 @@ def ask(visit: Visit, info: NoteInfo) -> Response:
 
 
 def _show_both(visit: Visit, info: NoteInfo, other: NoteInfo) -> Response:
-    """Show two notes and the note that a merge makes of them, before they are merged."""
-    notes = [visit.memory.read(note, count=False) for note in (info, other)]
-    panes = panes_of(notes)
+    """Show two notes and the note that a merge makes of them, before they are merged.
+
+    info: the note that stays.
+    other: the note that goes into it.
+    """
+    # Showing notes in order to ask about them is no use of them, so the reads are not counted.
+    note = visit.memory.read(info, count=False)
+    other_note = visit.memory.read(other, count=False)
+    panes = panes_of([note, other_note])
+    # Two notes with one id, as copies of a file have it, are one pane without a caption.
     if len(panes) == 2:
         panes[0].caption = "Stays"
         panes[1].caption = "Goes into it"
     # The other's title becomes a heading. As in other places, a secret in a title is masked.
     masked_title = visit.memory.rules_for_reading().redacted(other.title)
     added_text = text_to_add(visit.memory, info, other).replace(other.title, masked_title, 1)
-    own_tags = {tag.casefold() for tag in info.tags}
-    new_tags = [tag for tag in other.tags if tag.casefold() not in own_tags]
+    # Only a merge of memories joins their tags.
+    new_tags: list[str] = []
+    if are_memories(info, other):
+        own_tags = {tag.casefold() for tag in info.tags}
+        new_tags = [tag for tag in other.tags if tag.casefold() not in own_tags]
     return visit.html(
         "merge.html",
         note=info,
         other=other,
         panes=panes,
-        is_same=say_the_same(notes),
-        differences=differences_of(visit.language, notes[0].content, notes[1].content),
-        result=_merged_lines(notes[0].content, added_text),
-        new_tags=new_tags if are_memories(info, other) else [],
+        is_same=say_the_same([note, other_note]),
+        differences=differences_of(visit.language, note.content, other_note.content),
+        result=_merged_lines(note.content, added_text),
+        new_tags=new_tags,
     )
 
 

@@ -284,23 +284,28 @@ def _address_of_following(visit: Visit, items: Sequence[ReviewItem], position: i
 
 
 def _questions_alike(visit: Visit, items: Sequence[ReviewItem], question: Question) -> Alike | None:
-    """Return the questions like this one, if its recommended answer can be given to all at once.
+    """Return the questions like this one, which its recommended answer may settle all at once.
 
-    None if there are no others, or if no answer is recommended.
+    They are of its kind, about notes of the same writer. None if there are no others, if no answer
+    is recommended, or if the note of the question is gone.
+
+    items: the questions of the list.
     """
     choice = _shared_main_choice(question)
     if choice is None:
         return None
-    writers = _writer_by_question(
-        visit, [item for item in items if item.kind == question.item.kind]
-    )
-    writer = writers.get(question.item.key)
-    keys = [key for key, other_writer in writers.items() if other_writer == writer]
-    if writer is None or len(keys) < 2:
+    items_of_kind = [item for item in items if item.kind == question.item.kind]
+    writer_by_key = _writer_by_question(visit, items_of_kind)
+    writer = writer_by_key.get(question.item.key)
+    if writer is None:
         return None
-    other = next((item for item in items if item.key not in keys), None)
-    following = REVIEW if other is None else _address(visit, other)
-    return Alike("\n".join(keys), len(keys), writer, choice, following)
+    alike_keys = [key for key, name in writer_by_key.items() if name == writer]
+    if len(alike_keys) < 2:
+        return None
+    # After the answer, the first question that it does not settle is shown.
+    next_item = next((item for item in items if item.key not in alike_keys), None)
+    following = REVIEW if next_item is None else _address(visit, next_item)
+    return Alike("\n".join(alike_keys), len(alike_keys), writer, choice, following)
 
 
 def _shared_main_choice(question: Question) -> Choice | None:
@@ -614,15 +619,18 @@ def _choices(item: ReviewItem, is_of_two_things: bool) -> list[Choice]:
 
 
 def _answer(visit: Visit) -> Response | dict[str, Any]:
-    """Answer a question as the form says. The fields `ref` or `refs` have the keys of many questions instead."""
-    before = visit.memory.journal_stamp()
+    """Answer one question or many, as the form says.
+
+    The field `key` names one question. The fields `ref` or `refs` have the keys of many.
+    """
+    stamp_before = visit.memory.journal_stamp()
     choice = visit.fields.get("choice", "")
     keys = (visit.text("refs") or visit.text("ref")).splitlines()
     if keys:
         items = visit.memory.decide_all(keys, choice)
     else:
         items = [visit.memory.decide(visit.fields.get("key", ""), choice)]
-    take_out(visit, {item.key for item in items}, before)
+    take_out(visit, {item.key for item in items}, stamp_before)
     if visit.is_api:
         shown_items = [documents.question(item) for item in items]
         many = {"items": shown_items} if keys else {"item": shown_items[0]}

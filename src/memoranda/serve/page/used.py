@@ -159,7 +159,10 @@ def _most_often(
 
 
 def _days(visit: Visit, rows: Iterable[Served], infos: Mapping[str, NoteInfo]) -> list[UsedDay]:
-    """Return calls by day and way, like calls as one row. The newest calls come first."""
+    """Return calls by day, and the calls of a day by the way in which they gave notes.
+
+    Calls that are alike share a row. The newest calls come first.
+    """
 
     def day(row: Served) -> date | None:
         """Return the day of a call in the reader's time zone."""
@@ -169,10 +172,12 @@ def _days(visit: Visit, rows: Iterable[Served], infos: Mapping[str, NoteInfo]) -
     days = []
     for _, day_calls in groupby(rows, day):
         calls = list(day_calls)
-        used_rows = _rows_of_day(calls, infos)
-        ways = {way: [row for row in used_rows if row.how == way] for way in _WAYS}
-        ways[_OTHER_WAY] = [row for row in used_rows if row.how not in _WAYS]
-        shown_ways = {way: way_rows for way, way_rows in ways.items() if way_rows}
+        rows_by_way: dict[str, list[UsedRow]] = {way: [] for way in (*_WAYS, _OTHER_WAY)}
+        for row in _rows_of_day(calls, infos):
+            way = row.how if row.how in _WAYS else _OTHER_WAY
+            rows_by_way[way].append(row)
+        # A way without a row is not shown.
+        shown_ways = {way: used_rows for way, used_rows in rows_by_way.items() if used_rows}
         days.append(UsedDay(calls[0].time, shown_ways))
     return days
 

@@ -397,7 +397,10 @@ def _file(visit: Visit, info: NoteInfo, is_download: bool) -> Response:
 
 
 def _carry_out_form(visit: Visit) -> Response:
-    """Carry out the action of a form, then redirect to the page of the note, where it is then."""
+    """Carry out the action of a form, then redirect to the page of the note, where it is then.
+
+    The field `do` names the action. If the action has to be confirmed first, the question is shown.
+    """
     place = _place(visit)
     action = visit.fields.get("do", "")
     if action == "restore":
@@ -451,8 +454,8 @@ def _question(visit: Visit, info: NoteInfo) -> Response | None:
     if action == "edit":
         try:
             return editing.asked_again(visit, info)
-        except KeyError as missing:
-            raise InvalidInput(f"edit needs the field {missing}") from None
+        except KeyError as missing_field:
+            raise InvalidInput(f"edit needs the field {missing_field}") from None
     return None
 
 

@@ -320,15 +320,20 @@ def _learned_last(memory: MemorySession, page: About) -> TextOrigin | None:
 def _set_contradicted_memories_apart(
     memory: MemorySession, mentions: dict[str, list[Learned]]
 ) -> None:
-    """Say of memories whether they are claims, and move those that a newer note contradicts."""
+    """Say of memories whether they are claims, and move those that a newer note contradicts.
+
+    A contradiction that agents are told of counts first. Other memories are compared by their titles.
+
+    mentions: the notes by kind. `memories` keeps those that hold, and `contradicted` gets the others.
+    """
     infos = [learned.info for learned in mentions.get("memories", [])]
-    newer = newer_statements(memory, infos)
+    newer_by_row = newer_statements(memory, infos)
     all_statements = statements_of(infos)
     standing: list[Learned] = []
     contradicted: list[Learned] = []
     for learned in mentions.get("memories", []):
         learned.is_claim = _is_claim(memory, learned.info)
-        pairs = newer.get(learned.info.row, {}).values()
+        pairs = newer_by_row.get(learned.info.row, {}).values()
         learned.is_asked = any(pair.is_asked for pair in pairs)
         if pairs:
             learned.newer = max((pair.new for pair in pairs), key=lambda new: new.moment)
@@ -377,7 +382,10 @@ def _cards(page: About) -> list[tuple[Part | None, list[Fact]]]:
 
 
 def _set_mentions_apart(memory: MemorySession, page: About) -> None:
-    """Separate the texts about the name from texts that only mention it, each newest first."""
+    """Separate the texts about the name from texts that only mention it, each newest first.
+
+    The kinds `memories` and `notes` of the mentions become the kinds `about` and `naming`.
+    """
     titles = chain.from_iterable(titles_of(memory, kind) for kind in KINDS)
     names = [fold(title) for title in titles]
     about: list[Learned] = []
@@ -498,9 +506,10 @@ def _add_newest(
 ) -> None:
     """Add the notes among `infos` that hold now, do not look planted and are missing in `mentions`."""
     holding = valid_notes(memory, [info.row for info in infos])
-    told = {learned.info.row for learned in chain.from_iterable(mentions.values())}
+    present_rows = {learned.info.row for learned in chain.from_iterable(mentions.values())}
     for info in infos:
-        if info.row in holding and info.row not in told and not memory.is_held_back(info):
+        is_new = info.row in holding and info.row not in present_rows
+        if is_new and not memory.is_held_back(info):
             learned = Learned(info, info.title, _earlier_versions(memory, info))
             mentions.setdefault(_heading_of(info), []).append(learned)
     for items in mentions.values():

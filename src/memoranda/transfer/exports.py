@@ -723,6 +723,7 @@ def _branch(mapping: Mapping[str, Any], last: Any) -> list[tuple[str, dict[str, 
 def _parents(nodes: Mapping[str, dict[str, Any]]) -> dict[str, str]:
     """Map each node to its parent. A node's own `parent` counts more than the parent's `children`."""
     parents: dict[str, str] = {}
+    # First from the `children` of nodes, then from their own `parent`, which replaces the others.
     for name, node in nodes.items():
         children = node.get("children")
         if not isinstance(children, list):

@@ -743,7 +743,8 @@ def _check_update(
 
 def _chosen_place(state: ServerState, memory: MemorySession, bank: Bank, content: str) -> Placement:
     """Choose a file for a text, by the language model if one is configured, otherwise by rules."""
-    texts = state.load(bank)[0].texts
+    files, _ = state.load(bank)
+    texts = files.texts
     placed = placement.place_by_rules(bank.kind, content)
     if state.llm is not None and not state.llm.is_off:
         from memoranda.llm import NoAnswer

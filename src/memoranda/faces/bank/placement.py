@@ -373,7 +373,8 @@ def _names_section(position: Any) -> bool:
     """Whether a position in a model's answer is the text of a heading."""
     if not isinstance(position, str) or has_surrogate(position):
         return False
-    return bool(parse_position(position)[1])
+    _, heading = parse_position(position)
+    return heading != ""
 
 
 def _confidence_in(answer: Mapping[str, Any]) -> float:

@@ -268,7 +268,8 @@ def _undo_named_changes(visit: Visit, number: int, run: int) -> Change:
             raise InvalidInput("`together` must have the numbers of changes.")
         return memory.undo_together([number, *map(int, together)])
     if memory.agent is None and run:
-        return memory.undo_run(run)[0]
+        undo_change, _ = memory.undo_run(run)
+        return undo_change
     return memory.undo(number or None)
 
 

@@ -91,7 +91,12 @@ def cli_page() -> str:
     """docs/cli.md: every command with its options and JSON keys."""
     group = command_group()
     context = click.Context(group, info_name="memory", **group.context_settings)
-    parts = [head("cli"), "## Global options\n", _options(context, group.global_options), _memory_object()]
+    parts = [
+        head("cli"),
+        "## Global options\n",
+        _options(context, group.global_options),
+        _memory_object(),
+    ]
     parts += _commands(group, context)
     return "\n".join(parts)
 

@@ -142,7 +142,7 @@ def _fields_of(values: Mapping[str, Any]) -> dict[str, str]:
     return {
         name: key
         for key, name in _NAMES.items()
-        if values.get(key) is not None or key == "expires_at" in values
+        if values.get(key) is not None or (key == "expires_at" and key in values)
     }
 
 

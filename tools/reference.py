@@ -91,7 +91,12 @@ def cli_page() -> str:
     """docs/cli.md: every command with its options and JSON keys."""
     group = command_group()
     context = click.Context(group, info_name="memory", **group.context_settings)
-    parts = [head("cli"), "## Global options\n", _options(context, group.globals), _memory_object()]
+    parts = [
+        head("cli"),
+        "## Global options\n",
+        _options(context, group.global_options),
+        _memory_object(),
+    ]
     parts += _commands(group, context)
     return "\n".join(parts)
 
@@ -112,7 +117,7 @@ def _command(command: Command, context: click.Context) -> str:
     words = next(param for param in command.params if isinstance(param, PositionalWords))
     options = []
     for param in command.params:
-        if isinstance(param, click.Option) and param not in command.globals:
+        if isinstance(param, click.Option) and param not in command.global_options:
             options.append(param)
     usage_words = [context.command_path]
     if options:

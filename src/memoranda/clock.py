@@ -121,6 +121,8 @@ def as_of(text: str, now: datetime, zone: tzinfo | None = None) -> datetime:
     A day, month or year means its last moment: `2025-03` is 2025-03-31 at 23:59:59.999999.
 
     text: a time frame as `since` reads it, a month (`2025-03`) or a year (`2025`).
+    now: the present moment.
+    zone: the zone of the days. None means the system's zone.
 
     Raises TimeframeError.
     """

@@ -297,7 +297,7 @@ def _state(config_file: _File, location: _Location) -> Path | None:
         return None
     place = absolute(folder)
     is_relative = not folder.startswith(("/", "~"))
-    if is_relative or location.folder in (place, *place.parents):
+    if is_relative or place.is_relative_to(location.folder):
         raise config_file.refuse(name, f'must be a folder outside the home, got "{folder}"')
     return place
 

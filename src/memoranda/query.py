@@ -223,7 +223,10 @@ def _joined(filter_name: str, before: Any, value: Any) -> Any:
 def check_memory(
     category: str | None = None, phase: str | None = None, scope: str | None = None
 ) -> None:
-    """Raise InvalidInput for a category, phase or scope that does not exist (contract 001, 3)."""
+    """Raise InvalidInput for a category, phase or scope that does not exist (contract 001, 3).
+
+    A value of None is not checked.
+    """
     for name, value, allowed in (("category", category, CATEGORIES), ("phase", phase, PHASES)):
         if value is not None and value not in allowed:
             raise InvalidInput(f'invalid {name} "{value}"', choices(value, allowed))

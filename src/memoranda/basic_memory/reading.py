@@ -468,13 +468,14 @@ class RowSearch:
 def entity_row(memory: MemorySession, hit: Hit) -> Row:
     """Return the row of a note that a search found."""
     note = hit.note
+    body, _ = body_of(memory, note)
     return {
         "title": note.title,
         "type": "entity",
         "permalink": note.permalink,
         "matched_chunk": hit.passage,
         **_found_in(hit),
-        "content": body_of(memory, note)[0][:_CONTENT_CHARACTERS],
+        "content": body[:_CONTENT_CHARACTERS],
         "metadata": {"note_type": note.type, "tags": list(note.tags)},
     }
 
@@ -634,7 +635,7 @@ def _context_entry(
         }
         for observation in context.observations
     ]
-    primary["content"] = body_of(memory, info)[0]
+    primary["content"], _ = body_of(memory, info)
     return {
         "primary_result": primary,
         "observations": observations,

@@ -208,7 +208,7 @@ def main(
             return _INTERRUPTED
         from memoranda.errors import internal_sentence
 
-        return _failed(invocation, internal_sentence(error), "internal", 1, _REPORT_IT)
+        return _report_failure(invocation, internal_sentence(error), "internal", 1, _REPORT_IT)
 
 
 def _run(arguments: list[str], invocation: Invocation) -> int:
@@ -228,7 +228,7 @@ def _run(arguments: list[str], invocation: Invocation) -> int:
             # of a trace.
             import fcntl  # noqa: F401
         except ImportError:
-            return _failed(invocation, _NO_LOCKS, "storage", 1)
+            return _report_failure(invocation, _NO_LOCKS, "storage", 1)
         status = _invoke(arguments, invocation)
         output.write(flush=True)
         return status
@@ -256,7 +256,7 @@ def _report_usage(invocation: Invocation, error: click.UsageError, arguments: li
     if "--json" in options:
         invocation.json = True
     message, hint = usage_words(error)
-    return _failed(invocation, message, "usage", 2, hint)
+    return _report_failure(invocation, message, "usage", 2, hint)
 
 
 def _invoke(arguments: list[str], invocation: Invocation) -> int:
@@ -297,7 +297,7 @@ def _report_error(invocation: Invocation, error: MemorandaError) -> int:
         details["candidates"] = [moment.isoformat() for moment in times]
     sentence = output.error_sentence(error)
     hint = output.remedy(error)
-    return _failed(invocation, sentence, error.code, error.exit_code, hint, **details)
+    return _report_failure(invocation, sentence, error.code, error.exit_code, hint, **details)
 
 
 def command_group() -> Group:
@@ -324,7 +324,7 @@ def command_group() -> Group:
         titles=titles,
         params=[version_option],
         help=_HELP,
-        alone=_today,
+        alone=_today_lines,
     )
 
 
@@ -338,7 +338,7 @@ def _show_version(context: click.Context, _: click.Parameter, is_asked_for: bool
         context.exit()
 
 
-def _today(invocation: Invocation) -> list[str]:
+def _today_lines(invocation: Invocation) -> list[str]:
     """Return the lines that `memory` alone prints. Empty for a home without notes."""
     from memoranda.cli.today import has_notes, today_lines
 
@@ -357,7 +357,7 @@ Write, read, list and search memories, link them, take changes back, serve them 
 """
 
 
-def _failed(
+def _report_failure(
     invocation: Invocation,
     message: str,
     code: str,

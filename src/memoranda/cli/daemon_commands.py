@@ -177,7 +177,8 @@ def _checked_place(
     from memoranda.serve.http import Place, place_of
 
     public = public_url.rstrip("/") if public_url else None
-    place = Place(*place_of(address), is_open, public, split_list(hosts), split_list(origins))
+    host, port = place_of(address)
+    place = Place(host, port, is_open, public, split_list(hosts), split_list(origins))
     place.check()
     return place
 
@@ -278,7 +279,8 @@ def page(call: Invocation, *, http: Text, no_open: bool) -> int | None:
     # No server runs, so this command serves the page itself.
     from memoranda.serve.http import Place, place_of
 
-    place = Place(*place_of(http or "127.0.0.1:8377"))
+    host, port = place_of(http or "127.0.0.1:8377")
+    place = Place(host, port)
     place.check()
     _log_to(None, logging.WARNING)
     served = registry(("agent", *DEFAULT_TOOLSETS), settings)
@@ -376,17 +378,18 @@ def _serve(call: Invocation, settings: Settings, service: Service) -> int:
         # Ports and sockets are opened first: if another program has one of them, this ends before
         # the memory is opened.
         has_upkeep = _becomes_daemon(stack, layout, service)
-        port = None
+        http_socket = None
         if service.place is not None:
-            port = stack.enter_context(closing(_port(service.place, service.takes_any_port)))
-        listener = _listener(stack, layout, service) if has_upkeep else None
+            listening = _listening_socket(service.place, service.takes_any_port)
+            http_socket = stack.enter_context(closing(listening))
+        listener = _home_socket(stack, layout, service) if has_upkeep else None
 
         memory = stack.enter_context(open_session(config=settings, face=FACE, serving=True))
         web = None
         address = ""
-        if port is not None:
-            web = _web(call, memory, service, port)
-            address = _published_address(stack, layout, service, port)
+        if http_socket is not None:
+            web = _web_factory(call, memory, service, http_socket)
+            address = _published_address(stack, layout, service, http_socket)
         callers = memory.as_caller(call.caller, "socket")
         sessions = None
         if served is not None and listener is not None:
@@ -414,18 +417,21 @@ def _serve(call: Invocation, settings: Settings, service: Service) -> int:
     return 0
 
 
-def _published_address(stack: ExitStack, layout: Layout, service: Service, port: socket) -> str:
+def _published_address(
+    stack: ExitStack, layout: Layout, service: Service, http_socket: socket
+) -> str:
     """Return the address of HTTP, and write it to the home until `stack` is closed.
 
     `memory page` reads it there, to open the page of a server that already runs.
 
-    port: the open port, which may be another one than the port of `service.place`.
+    http_socket: the socket at which the server listens. Its port may be another one than the port
+        of `service.place`.
     """
     from memoranda.serve.daemon import http_noted
 
     assert service.place is not None
-    port_number = port.getsockname()[1]
-    address = service.place.address(port_number)
+    port = http_socket.getsockname()[1]
+    address = service.place.address(port)
     stack.enter_context(http_noted(layout.http, address))
     return address
 
@@ -484,7 +490,7 @@ def _becomes_daemon(stack: ExitStack, layout: Layout, service: Service) -> bool:
     return True
 
 
-def _listener(stack: ExitStack, layout: Layout, service: Service) -> Listener | None:
+def _home_socket(stack: ExitStack, layout: Layout, service: Service) -> Listener | None:
     """Open the home's socket until `stack` is closed.
 
     Returns None if the service has no socket, or if the socket cannot be opened.
@@ -541,8 +547,8 @@ def _only_daemon(lock: Path, is_autostarted: bool) -> ExitStack:
     return stack
 
 
-def _port(place: Place, any_port: bool) -> socket:
-    """Open the socket for HTTP. Raises StorageError.
+def _listening_socket(place: Place, any_port: bool) -> socket:
+    """Open the socket on which the server takes HTTP connections. Raises StorageError.
 
     any_port: whether to use any other port if the port of `place` is taken.
     """
@@ -563,12 +569,14 @@ def _warn_without_token(access: Access) -> None:
         )
 
 
-def _web(call: Invocation, memory: MemorySession, service: Service, port: socket) -> Web:
+def _web_factory(
+    call: Invocation, memory: MemorySession, service: Service, http_socket: socket
+) -> Web:
     """Return the factory of the HTTP server. With a public address, the server has OAuth.
 
     memory: the memory of the home's owner.
     service: a service that serves HTTP, and tools there.
-    port: the socket at which the server listens.
+    http_socket: the socket at which the server listens.
     """
     from memoranda import __version__
     from memoranda.clients.preview import installed_programs, preview
@@ -612,7 +620,7 @@ def _web(call: Invocation, memory: MemorySession, service: Service, port: socket
             offered,
             threads,
             stopping,
-            listener=port,
+            listener=http_socket,
             routes=routes,
             pages=page_routes,
         )

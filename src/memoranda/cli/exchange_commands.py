@@ -601,7 +601,7 @@ def graph_show(call: Invocation, *words: str) -> None:
     with call.memory(looks_once=True) as memory:
         graph = _graph_of_tools(memory)
         entity = _entity_called(graph, name)
-        observations = graph.observations([entity])[0]
+        [observations] = graph.observations([entity])
         edges = [
             relation
             for relation in graph.relations({entity.name})

@@ -129,7 +129,7 @@ def _log_text(
         title = titles.get(changes[0].number, "")
         lines.append(change_line(changes, memory.settings.zone, title))
         if has_patches:
-            lines += _patches(call, memory, changes)
+            lines += _patch_lines(call, memory, changes)
     return "\n".join(lines)
 
 
@@ -206,7 +206,7 @@ def _count_of_traces(memory: MemorySession, limit: int, agent: Text, start: date
     return sum(change.project == TRACE_PROJECT for change in latest_changes)
 
 
-def _patches(call: Invocation, memory: MemorySession, changes: Sequence[Change]) -> list[str]:
+def _patch_lines(call: Invocation, memory: MemorySession, changes: Sequence[Change]) -> list[str]:
     """Return the lines that show how the changes of one run edited texts."""
     lines = []
     for change in changes:

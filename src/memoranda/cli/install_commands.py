@@ -29,8 +29,8 @@ from memoranda.clients.install import (
     FileChange,
     Installer,
     Target,
+    check_text,
     checked_name,
-    checked_text,
     present,
     snippet,
 )
@@ -209,14 +209,14 @@ def _server(name: str, argv: tuple[str, ...], url: Text, token_variable: Text) -
             f'invalid address "{server.url}": use http(s)://HOST[:PORT]/mcp, without user, '
             "password and query"
         )
-        checked_text(server.url, r"https?://[^\s/@?#]+(/[^\s@?#]*)?", message)
+        check_text(server.url, r"https?://[^\s/@?#]+(/[^\s@?#]*)?", message)
     if server.token:
         # The message does not repeat the value, which may be the token.
         message = (
             "--token-env takes the NAME of a variable in capitals, never the token; "
             "e.g. MEMORY_TOKEN"
         )
-        checked_text(server.token, r"[A-Z_][A-Z0-9_]{0,63}", message)
+        check_text(server.token, r"[A-Z_][A-Z0-9_]{0,63}", message)
     return server
 
 
@@ -231,7 +231,10 @@ def _exit_code(rows: Sequence[dict[str, Any]], started: dict[str, Any] | None) -
 
 
 def _start_line(started: dict[str, Any]) -> str:
-    """Return the line about the trial start of the server."""
+    """Return the line about the trial start of the server.
+
+    started: the result as `_start` returns it.
+    """
     if started["error"]:
         return f"Started it: {started['error']}"
     return f"Started it: {started['tools']} tools, {started['seconds']} s."
@@ -497,7 +500,7 @@ def _remove_from(
 ) -> dict[str, Any]:
     """Remove our entries from a client's files. Return the keys of its row.
 
-    server: the server, which has the name of the entry.
+    server: has the name under which our entry is in the files. The rest of it does not count.
     installer: writes the files.
     is_for_project: whether the files of the project in the working folder are meant.
     replace: whether to remove an entry of our name even if it is not ours.
@@ -514,7 +517,7 @@ def _entries_to_remove(
 ) -> list[Target]:
     """Return all entries that `install` may have put into a client's files.
 
-    server: the server, which has the name of the entry.
+    server: has the name under which our entry is in the files. The rest of it does not count.
     installer: knows which values we wrote.
     is_for_project: whether the files of the project in the working folder are meant.
 
@@ -726,9 +729,10 @@ def _change_files(
     """
     make_changes = partial(_make_changes, installer, adding, removing, replace=replace)
     try:
-        outcome = make_changes(dry_run=True)
+        # The trial, which writes no file
+        changes = make_changes(dry_run=True)
         if not dry_run:
-            outcome = make_changes(dry_run=False)
+            changes = make_changes(dry_run=False)
     except _Refused as refused:
         target = refused.target
         return {
@@ -737,9 +741,9 @@ def _change_files(
             "reason": str(refused),
             "snippet": snippet(target.format, target.edits) if adding else None,
         }
-    row = _changes_document(outcome.changes, bool(adding), dry_run)
-    if outcome.problem is not None:
-        row["hooks_left"] = outcome.problem
+    row = _changes_document(changes.of_files, bool(adding), dry_run)
+    if changes.skipped_because is not None:
+        row["hooks_left"] = changes.skipped_because
     return row
 
 
@@ -758,12 +762,12 @@ class _Refused(Exception):
 class _Changes:
     """The changes of one client's files.
 
-    changes: each changed file, with its text before and after.
-    problem: why a file of hooks was skipped. None if none was skipped.
+    of_files: each changed file, with its text before and after.
+    skipped_because: why a file of hooks was skipped. None if none was skipped.
     """
 
-    changes: Sequence[tuple[Target, FileChange]]
-    problem: str | None
+    of_files: Sequence[tuple[Target, FileChange]]
+    skipped_because: str | None
 
 
 def _make_changes(

@@ -93,6 +93,7 @@ def _colored(kind: str, text: str, *, colored: bool) -> str:
     kind: `OLD` or `NEW`.
     colored: False returns the text unchanged.
     """
+    # A pipe or a file gets the text as it is.
     if not colored:
         return text
     return paint(visible(text), "old" if kind == OLD else "new")

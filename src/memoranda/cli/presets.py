@@ -143,7 +143,9 @@ def json_folder(environ: Mapping[str, str] = os.environ) -> str | None:
 def json_entries(folder: str | None) -> AbstractContextManager[JsonFolder | None]:
     """Open the folder of JSON files with the key-value entries. Leaving the context closes it.
 
-    folder: the path of the folder. None means that the entries are notes, and yields None.
+    The context yields the open folder, or None if the entries are notes.
+
+    folder: the path of the folder. None if the entries are notes.
     """
     if folder is None:
         return nullcontext()
@@ -166,10 +168,14 @@ def graph_file(
 ) -> Path | None:
     """Return the file of the knowledge graph to serve (contract 002, 8).
 
-    The first of these paths is returned: `option`, the environment variables `_GRAPH_VARIABLES`,
-    `configured`, and the file of the server thoughtbox in the working folder. The file of
-    thoughtbox must exist, unless `like` is "thoughtbox". None means that there is no such path:
-    then the notes of the project `graph` are served.
+    None if the graph is not in a file: then the notes of the project `graph` are served.
+
+    The first path that is named counts: `option`, an environment variable (`_GRAPH_VARIABLES`), or
+    `configured`. If none is named, it depends on the server that the tools imitate:
+
+    - Thoughtbox has its file in the working folder, and makes it if it is missing.
+    - Other servers of graphs do not know that file, so the graph is in no file.
+    - Tools of our own serve the file of thoughtbox if it exists.
 
     configured: the path in the configuration. None if the configuration has no such path.
     option: the path on the command line. None if the caller named no path.
@@ -184,13 +190,13 @@ def graph_file(
         if place:
             return Path(absolute_path(place))
 
-    # No path is named. Thoughtbox makes its file if it is missing; server-memory does not know it.
-    usual_file = Path(os.path.abspath(_THOUGHTBOX_FILE))
+    # No path is named.
+    thoughtbox_file = Path(os.path.abspath(_THOUGHTBOX_FILE))
     if like == "thoughtbox":
-        return usual_file
-    is_our_graph = like not in FACES["graph"].presets
-    if is_our_graph and usual_file.exists():
-        return usual_file
+        return thoughtbox_file
+    imitates_other_server = like in FACES["graph"].presets
+    if not imitates_other_server and thoughtbox_file.exists():
+        return thoughtbox_file
     return None
 
 

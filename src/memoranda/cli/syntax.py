@@ -34,7 +34,8 @@ Keys = Sequence[str] | Mapping[str, Sequence[str]]
 """The keys of a command's JSON document. In a mapping, each key of the document has the keys of the
 objects in its list; () for a key without objects."""
 Text = str | None
-"""The value of an option without a default."""
+"""The value of an option without a default. In the functions of commands, whose docstrings are the
+help for users, None means that the command line does not have the option or the argument."""
 _HELP_NAMES = {"help_option_names": ["-h", "--help"]}
 _SHELLS = ("bash", "zsh", "fish")
 # The contract lets commands with these arguments take exactly one. Ours take several, but the error
@@ -115,7 +116,11 @@ class Moment(click.ParamType):
     def convert(
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
     ) -> datetime:
-        """Return the time that a value means. Raises Usage if it is not a time in ISO 8601."""
+        """Return the time that a value means. Raises Usage if it is not a time in ISO 8601.
+
+        param: the option that has the value. None if click does not name it.
+        ctx: the context of the command, which is not used. It may be None.
+        """
         try:
             moment = datetime.fromisoformat(value.strip())
             moment.astimezone(UTC)
@@ -328,10 +333,10 @@ class _Documented(click.Command):
     Global options may come before or after the command. Their values are set in the invocation.
     The help lists them in a separate section.
 
-    globals: the global options that this command or group takes.
+    global_options: the global options that this command or group takes.
     """
 
-    globals: Sequence[click.Option] = ()
+    global_options: Sequence[click.Option] = ()
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Parse the arguments, and hand the global options to the invocation.
@@ -348,7 +353,7 @@ class _Documented(click.Command):
                 error.ctx = ctx
             raise
         invocation = ctx.find_object(Invocation) or Invocation()
-        names = [parameter.name for parameter in self.globals if parameter.name]
+        names = [parameter.name for parameter in self.global_options if parameter.name]
         global_values = {name: ctx.params.pop(name) for name in names}
         for name, value in global_values.items():
             # An option that was given before the name of the command still counts.
@@ -373,18 +378,32 @@ class _Documented(click.Command):
         formatter: collects the lines of the help.
         """
         options = [option for option in self.get_params(ctx) if isinstance(option, click.Option)]
-        for title, is_global in (("Options", False), ("Global options", True)):
-            rows = [
-                option.get_help_record(ctx)
-                for option in options
-                if (option in self.globals) == is_global
-            ]
-            records = [row for row in rows if row is not None]
-            if records:
-                with formatter.section(title):
-                    formatter.write_dl(records)
+        own_options = [option for option in options if option not in self.global_options]
+        global_options = [option for option in options if option in self.global_options]
+        _write_options("Options", own_options, ctx, formatter)
+        _write_options("Global options", global_options, ctx, formatter)
         if isinstance(self, click.Group):
             self.format_commands(ctx, formatter)
+
+
+def _write_options(
+    title: str, options: Iterable[click.Option], ctx: click.Context, formatter: click.HelpFormatter
+) -> None:
+    """Write the section of the help about these options. Hidden options are left out.
+
+    title: the heading of the section.
+    ctx: the context of the command.
+    formatter: collects the lines of the help.
+    """
+    rows = []
+    for option in options:
+        row = option.get_help_record(ctx)
+        # A hidden option has no row.
+        if row is not None:
+            rows.append(row)
+    if rows:
+        with formatter.section(title):
+            formatter.write_dl(rows)
 
 
 class Command(_Documented):
@@ -419,8 +438,8 @@ class Command(_Documented):
             del global_options["agent"]
         if not self.takes_now:
             del global_options["now"]
-        self.globals = list(global_options.values())
-        self.params = [PositionalWords(words, complete), *self.params, *self.globals]
+        self.global_options = list(global_options.values())
+        self.params = [PositionalWords(words, complete), *self.params, *self.global_options]
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command: `callback(invocation, *words, **options)`.
@@ -440,7 +459,8 @@ class Command(_Documented):
         except UnicodeEncodeError:
             raise Failure("an argument is not valid UTF-8 text") from None
         invocation.starting()
-        return ctx.invoke(self.callback, invocation, *options.pop("words"), **options)
+        words = options.pop("words")
+        return ctx.invoke(self.callback, invocation, *words, **options)
 
     def collect_usage_pieces(self, ctx: click.Context) -> list[str]:
         return [piece for piece in super().collect_usage_pieces(ctx) if piece]
@@ -478,10 +498,10 @@ class Group(_Documented, click.Group):
         self._modules = modules
         self._titles = titles
         self.alone = alone
-        self.globals = [
+        self.global_options = [
             option for name, option in _global_options().items() if now or name != "now"
         ]
-        self.params = [*self.params, *self.globals]
+        self.params = [*self.params, *self.global_options]
         self.callback = _help_without_command
 
     def list_commands(self, ctx: click.Context) -> list[str]:
@@ -591,6 +611,8 @@ def _summaries() -> dict[str, str]:
 
 
 def _show_help(ctx: click.Context, param: click.Parameter, is_asked_for: bool) -> None:
+    """Show the help of a command and exit, if its command line has `--help`."""
+    # A shell that asks for completions parses the line, too (`resilient_parsing`).
     if is_asked_for and not ctx.resilient_parsing:
         output.text(ctx.get_help(), paged=True)
         ctx.exit()
@@ -632,6 +654,8 @@ def group(name: str, module: str, commands: str, help: str) -> Group:
 
 def command(name: str, *words: str, **settings: Any) -> Callable[..., Command]:
     """Return a decorator that makes a function the command `name`. Its docstring is the help.
+
+    The function returns the exit status; None means 0.
 
     words: the positional arguments, such as "ID". "[REF]" may be missing. "CONTENT..." stands for
         one argument or more.
@@ -822,7 +846,7 @@ def manual_page(context: click.Context) -> str:
     lines += [".SH NAME", f"memory \\- {_roff(summary)}"]
     lines += [".SH SYNOPSIS", ".B memory", _roff(usage)]
     lines += [".SH DESCRIPTION", *(_roff(paragraph) for paragraph in paragraphs)]
-    lines += [".SH GLOBAL OPTIONS", *_option_lines(context, group.globals)]
+    lines += [".SH GLOBAL OPTIONS", *_option_lines(context, group.global_options)]
     lines += [".SH COMMANDS", *_command_lines(group, context)]
     lines += [".SH EXIT STATUS", *_definition_list(_EXITS)]
     lines += [".SH ENVIRONMENT", *_definition_list(_VARIABLES)]
@@ -855,7 +879,7 @@ def _lines_of_command(command: Command, context: click.Context) -> Iterator[str]
         if number > 0:
             yield ".PP"
         yield _roff(paragraph)
-    own_options = [option for option in _options(command) if option not in command.globals]
+    own_options = [option for option in _options(command) if option not in command.global_options]
     yield from _option_lines(context, own_options)
     if command.example:
         yield from (".PP", "Example:", ".PP", ".RS", _roff(command.example), ".RE")

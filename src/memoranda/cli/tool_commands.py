@@ -515,10 +515,10 @@ def kv_set(call: Invocation, key: str, *words: str, namespace: str, ttl: int) ->
     The words of VALUE are joined by blanks; `-` reads it from stdin.
     """
     from memoranda import documents
-    from memoranda.faces.kv.entry_tools import checked_arguments
+    from memoranda.faces.kv.entry_tools import put_checked
 
     with _entries(call) as entries:
-        entry = entries.put(*checked_arguments(namespace, key, text_from(words), ttl))
+        entry = put_checked(entries, namespace, key, text_from(words), ttl)
         call.answer(f"Set {key}", **documents.entry(entry))
 
 

@@ -83,7 +83,12 @@ def transcripts_status(call: Invocation) -> None:
         lines = [_state_sentence(tier, file_counts)]
         if rows:
             lines.append(output.table_row(_ROW, "Agent", "Files", "Sessions", "Turns", "Latest"))
-        lines += [output.table_row(_ROW, *row.values()) for row in rows]
+        lines += [
+            output.table_row(
+                _ROW, row["agent"], row["files"], row["sessions"], row["turns"], row["latest"]
+            )
+            for row in rows
+        ]
         lines += _skipped_lines(skipped)
         call.answer("\n".join(lines))
 

@@ -383,10 +383,11 @@ def _link_findings(memory: MemorySession) -> list[Finding]:
     from memoranda.engine.links.attachments import unresolved_links
     from memoranda.note.model import MEMORY_PROJECTS, TRACE_PROJECT
 
+    # Traces are records of sessions, in which nobody fixes a link.
+    skipped_names = (*MEMORY_PROJECTS, TRACE_PROJECT)
     findings = []
     for project in memory.projects:
-        # Traces are records of sessions, in which nobody fixes a link.
-        if project.name in (*MEMORY_PROJECTS, TRACE_PROJECT):
+        if project.name in skipped_names:
             continue
         links = unresolved_links(memory, project.name)
         if not links:

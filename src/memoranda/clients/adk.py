@@ -80,7 +80,7 @@ class MemorandaMemoryService(BaseMemoryService):
         user_id: the user of the session.
         events: messages of the session, as ADK has them.
         session_id: the session of the events; None if they belong to no session.
-        custom_metadata: has no effect.
+        custom_metadata: has no effect, whether a mapping or None.
         """
         await asyncio.to_thread(self._add, app_name, user_id, events, session_id)
 
@@ -97,7 +97,7 @@ class MemorandaMemoryService(BaseMemoryService):
         app_name: the application for which they are stored.
         user_id: the user for whom they are stored.
         memories: the texts, with their authors and times.
-        custom_metadata: has no effect.
+        custom_metadata: has no effect, whether a mapping or None.
         """
         drafts: list[Draft] = []
         for memory in memories:

@@ -90,7 +90,7 @@ class Editor(ABC):
         """Remove the member, which must exist, and return the new text. Raises Unsure.
 
         hint: the hint that `put` returned. With it, the containers that `put` created are removed,
-            too.
+            too. None if the hint was not kept: what is left then is said by each editor.
         """
 
 

@@ -293,7 +293,10 @@ def answer(memory: MemorySession, event: HookEvent) -> str:
 
 
 def _as_agent(memory: _Session, event: HookEvent) -> _Session | None:
-    """Return the memory as the agent of an event sees it. None if the owner has paused the agent."""
+    """Return the memory as the agent of an event sees it.
+
+    None if the owner has paused the agent. Then it is told nothing, and nothing of it is stored.
+    """
     from memoranda.clients.hook_events import CLIENTS
     from memoranda.engine.pausing import paused_agents
 

@@ -79,8 +79,8 @@ _PROFILE_LINE_CHARACTERS = 400
 # of these days, and at most this many.
 _RECENT = timedelta(days=7)
 _MOST_RECENT_NOTES = 10
-# The remark at a note that cites code which has changed or is gone.
-_STALE = "outdated?"
+# The pattern of the remark (`Mark`) at a note that cites code which has changed or is gone.
+_STALE_CODE = "outdated? {code}"
 # A task with such a status is not open.
 _DONE_STATUSES = frozenset(("done", "closed", "cancelled", "canceled", "completed"))
 # The largest numbers of tokens of the parts of the text at the start of a session.
@@ -226,7 +226,7 @@ def for_prompt(
 def _with_stale_marks(
     memory: MemorySession, cwd: str, notes: Sequence[ToldNote]
 ) -> Sequence[ToldNote]:
-    """Return the notes with a mark at each one that cites code which has changed or is gone.
+    """Return the notes, with a remark at each note that cites code which has changed or is gone.
 
     cwd: the working folder, in which the cited code is looked up.
     """
@@ -241,8 +241,8 @@ def _with_stale_marks(
     for told_note, body in zip(notes, bodies, strict=True):
         stale_code = check.stale(told_note.note, body)
         if stale_code:
-            mark = Mark(f"{_STALE} {{code}}", stale_code)
-            told_note = told_note._replace(marks=(*told_note.marks, mark))
+            remark = Mark(_STALE_CODE, stale_code)
+            told_note = told_note._replace(marks=(*told_note.marks, remark))
         marked_notes.append(told_note)
     check.save()
     return marked_notes
@@ -425,7 +425,7 @@ class _Teller:
         if "`" not in body and CITES not in info.header:
             return None
         stale_code = self._citations.stale(info, body)
-        return Mark(f"{_STALE} {{code}}", stale_code) if stale_code else None
+        return Mark(_STALE_CODE, stale_code) if stale_code else None
 
 
 def _tokens_in_lines(lines: Iterable[str]) -> int:

@@ -12,8 +12,9 @@ import time
 
 from memoranda.clients import hook
 
-# The most bytes of a request that the daemon accepts.
+# The most bytes of a request that the daemon accepts, and those of a request around the payload.
 _MOST_REQUEST_BYTES = 1 << 20
+_BYTES_AROUND_PAYLOAD = 1_000
 # Environment variables with these beginnings are set by other programs that run Claude Code's hooks.
 _FOREIGN_VARIABLES = ("GROK_", "DEVIN_")
 # Words with which a request to remember begins, in the forms that JSON has for them.
@@ -117,7 +118,8 @@ def _request(client: str, name: str, payload: bytes) -> bytes:
     """
     # A request is one line. In JSON, a blank may replace each line break.
     payload = payload.strip().replace(b"\n", b" ").replace(b"\r", b" ")
-    if not payload.startswith(b"{") or len(payload) > _MOST_REQUEST_BYTES - 1_000:
+    most_bytes = _MOST_REQUEST_BYTES - _BYTES_AROUND_PAYLOAD
+    if not payload.startswith(b"{") or len(payload) > most_bytes:
         return b""
     head = (
         f'{{"jsonrpc": "2.0", "id": 1, "method": "{hook.PAYLOAD_METHOD}", "params":'

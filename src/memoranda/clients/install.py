@@ -533,14 +533,14 @@ def _write_like(path: Path, text: str, model: Path, old: File | None) -> None:
             os.chmod(path, stat.S_IMODE(status.st_mode))
 
 
-def checked_text(text: str, pattern: str, message: str) -> str:
-    """Return `text` if the pattern matches all of it. Otherwise raise InvalidInput with `message`."""
+def check_text(text: str, pattern: str, message: str) -> None:
+    """Raise InvalidInput with `message` unless the pattern matches all of `text`."""
     if not re.fullmatch(pattern, text):
         raise InvalidInput(message)
-    return text
 
 
 def checked_name(name: str) -> str:
     """Return `name` if it may be the name of an entry. Raises InvalidInput."""
     message = f'invalid name "{name}": use up to 64 letters, digits, - and _'
-    return checked_text(name, r"[A-Za-z][A-Za-z0-9_-]{0,63}", message)
+    check_text(name, r"[A-Za-z][A-Za-z0-9_-]{0,63}", message)
+    return name

@@ -212,7 +212,7 @@ class MemorandaStore(BaseStore):
         for (namespace, key), op in puts.items():
             if op.value is not None:
                 text = _json_text(op.value)
-                entry = Entry(".".join(namespace), key, text, now, now, _end(now, op.ttl))
+                entry = Entry(".".join(namespace), key, text, now, now, _expiry(now, op.ttl))
                 entries.append((entry, {} if op.ttl is None else {_TTL: op.ttl}))
         if entries:
             self._entries.import_entries(entries, "write")
@@ -232,7 +232,7 @@ class MemorandaStore(BaseStore):
             minutes = note.header.get(_TTL)
             # Without the key, a key-value tool wrote the entry. Its time to live never begins again.
             if minutes is not None:
-                expires = _end(now, float(minutes))
+                expires = _expiry(now, float(minutes))
                 refreshed.append((replace(entry, accessed=now, expires=expires), {}))
         if refreshed:
             self._entries.import_entries(refreshed, "edit")
@@ -250,7 +250,7 @@ def _json_text(value: Any) -> str:
         raise InvalidInput(f"the value of an item must be JSON: {error}") from None
 
 
-def _end(now: datetime, minutes: float | None) -> datetime | None:
+def _expiry(now: datetime, minutes: float | None) -> datetime | None:
     """Return when an entry that is written or read now expires.
 
     Returns None for never, also if the time is beyond the end of the calendar.

@@ -23,6 +23,7 @@ from memoranda import former_name
 from memoranda.clients.editing import Name
 from memoranda.clients.hook_events import CLIENTS, FAILED, TOOL
 from memoranda.errors import InvalidInput, MemorandaError
+from memoranda.text.pattern import lazy_pattern
 
 if TYPE_CHECKING:
     from memoranda.engine import MemorySession
@@ -40,6 +41,9 @@ _PLACES = (
 )
 # The name of a project has at most this many characters.
 _MOST_NAME_CHARACTERS = 64
+# Characters that the name of a project cannot have, and those that it should not begin or end with.
+_NOT_IN_NAMES = lazy_pattern(r"[^\w .\-]+")
+_NOT_AT_ENDS = " .-"
 # Present and former names of the command and of the module that clients start.
 _PROGRAMS = {"memory", "memoranda", former_name.NAME}
 
@@ -496,15 +500,16 @@ def _native_name(client: str, place: Path) -> str:
 
     place: the path of the folder, relative to the folder of the client.
     """
-    # The parts between are the client's name for the path: `-home-ann-shop`.
-    path = "-".join(place.parts[1:-1])
-    user_folder = re.sub(r"[^A-Za-z0-9]", "-", os.path.expanduser("~"))
-    path = path.removeprefix(user_folder)
-    path = re.sub(r"[^\w .\-]+", "-", path).strip(" .-")
-    # The name of the client, a space, the end of the path, and up to 3 characters of `_free_name`.
-    path_length = _MOST_NAME_CHARACTERS - len(client) - 4
-    path_end = path[-path_length:].strip(" .-")
-    return f"{client} {path_end}".strip()
+    # Of `projects/-home-ann-shop/memory`, the parts between the first and the last.
+    dashed_path = "-".join(place.parts[1:-1])
+    dashed_user_folder = re.sub(r"[^A-Za-z0-9]", "-", os.path.expanduser("~"))
+    path_in_user_folder = dashed_path.removeprefix(dashed_user_folder)
+    words = _NOT_IN_NAMES.sub("-", path_in_user_folder).strip(_NOT_AT_ENDS)
+    # Of a long path, the end says most. The name must have room for the client and a space before
+    # it, and for a number of `_free_name` behind it.
+    most_characters = _MOST_NAME_CHARACTERS - len(f"{client} ") - len(" 99")
+    shown_words = words[-most_characters:].strip(_NOT_AT_ENDS)
+    return f"{client} {shown_words}".strip()
 
 
 def _free_name(name: str, taken_names: Collection[str]) -> str:

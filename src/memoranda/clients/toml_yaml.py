@@ -84,7 +84,7 @@ class TomlEditor(Editor):
 
         path: the keys that lead to the table.
         name: the key of the table.
-        hint: it has no effect.
+        hint: has no effect, whether a hint or None.
         """
         assert isinstance(name, str)
         expected = _load(text)

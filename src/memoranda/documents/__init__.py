@@ -319,7 +319,10 @@ def link(edge: Edge) -> Document:
 
 
 def relation(edge: Edge) -> Document:
-    """Return a relation of a note. `state` says whether its target exists."""
+    """Return a relation of a note, with keys named as in `Edge`.
+
+    `permalink` names the note at the other end. None unless `state` is `resolved`.
+    """
     return {
         "type": edge.type,
         "direction": edge.direction,
@@ -379,11 +382,11 @@ def revision(file_changed: Revision) -> Document:
     }
 
 
-def bank(identity: str, last_used: str | None, description: str) -> Document:
-    """Return a memory bank in a list (contract 003).
+def bank(identity: str, last_used: str, description: str) -> Document:
+    """Return a memory bank as the list of banks has it (contract 003).
 
     identity: the name of the bank.
-    last_used: when it was last used, as a stamp. None if never.
+    last_used: when it was last used, as a stamp.
     description: its description in words.
     """
     return {"id": identity, "last_used": last_used, "description": description}

@@ -80,12 +80,18 @@ def local(moment: datetime | str, zone: tzinfo | None, form: str = _SECOND) -> s
 
 
 def minute(moment: datetime | str, zone: tzinfo | None) -> str:
-    """Return a time like `2026-11-28 14:05`."""
+    """Return a time like `2026-11-28 14:05`.
+
+    zone: the time zone to show it in. None means the zone of this machine.
+    """
     return local(moment, zone, MINUTE)
 
 
 def day(moment: datetime | str, zone: tzinfo | None) -> str:
-    """Return a day like `2026-11-28`."""
+    """Return a day like `2026-11-28`.
+
+    zone: the time zone to show it in. None means the zone of this machine.
+    """
     return local(moment, zone, _DAY)
 
 
@@ -222,6 +228,7 @@ def _optional_lines(document: dict[str, Any], zone: tzinfo | None) -> list[str]:
 def changed_note(info: NoteInfo, zone: tzinfo | None, remarks: Sequence[str]) -> str:
     """Return the line of a note in a list of recent changes.
 
+    zone: the time zone of the time shown. None means the zone of this machine.
     remarks: words to show at the end, such as those on the note's validity.
     """
     line = f"{minute(info.changed, zone)}  {short(info.title)}  ({address(info)})"
@@ -231,6 +238,7 @@ def changed_note(info: NoteInfo, zone: tzinfo | None, remarks: Sequence[str]) ->
 def note_head(info: NoteInfo, zone: tzinfo | None, *remarks: str) -> str:
     """Return the heading of a note that is shown with its text.
 
+    zone: the time zone of the day shown. None means the zone of this machine.
     remarks: words to show at the end, such as those on the note's validity.
     """
     changed = f"changed {day(info.changed, zone)}{mark(info)}"
@@ -241,6 +249,7 @@ def hit_head(number: int, hit: Hit, zone: tzinfo | None) -> str:
     """Return the first line of a hit: its number, note, type, day and writer.
 
     number: the place of the hit in the list, from 1.
+    zone: the time zone of the day shown. None means the zone of this machine.
     """
     note = hit.note
     note_type = short(note.type)

@@ -30,6 +30,8 @@ def is_stopped(process: int | None) -> bool:
     """Whether a process was stopped by a signal, so that it answers nobody.
 
     False if the system does not tell.
+
+    process: the number of the process. None if it is not known, for which the answer is False.
     """
     try:
         with open(f"/proc/{process}/stat", "rb") as file:

@@ -374,6 +374,8 @@ class NoteEntries(Entries):
         """Return a page of the entries that contain `text`, and the number of all such entries.
 
         The index finds them. Only the entries of the page are read.
+
+        namespace: the namespace to search. None means all namespaces.
         """
         if namespace is not None:
             self._check(namespace)

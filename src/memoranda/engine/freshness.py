@@ -87,7 +87,10 @@ class NoteReader(Protocol):
         ...
 
     def read_ahead(self, source: Source, path: str, project_id: int) -> ReadAhead | None:
-        """Read a note without the home, so that others may use the home meanwhile."""
+        """Read a note without the home, so that others may use the home meanwhile.
+
+        None if the note cannot be read so. Then `load` reads it, and reports the error.
+        """
         ...
 
     def home_released_if_allowed(self) -> AbstractContextManager[bool]:
@@ -1206,7 +1209,10 @@ class Freshness:
         bulk_source: BulkSource | None,
         rows: Mapping[str, Prepared],
     ) -> None:
-        """Call `Index.apply` with these arguments."""
+        """Call `Index.apply` with these arguments.
+
+        bulk_source: lets helper processes read many files. None if only this process reads them.
+        """
         # `Index.apply` takes the lock for each batch, so that other processes can write in between.
         lock = self._index.write_lock
         self._index.apply(source.name, changes, load, lock, result, progress, bulk_source, rows)

@@ -338,6 +338,8 @@ class PlaceVerbs(ReadVerbs, WritingSession):
         """Delete notes (see `Memory.delete`).
 
         If the notes are of several projects, the result has the project and paths of the first one.
+
+        project: the project to look in. None means all projects.
         """
         with self.change("delete") as change:
             # Several refs may name the same note.

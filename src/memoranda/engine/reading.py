@@ -240,6 +240,8 @@ class ReadVerbs(ProjectList):
     def file(self, ref: Ref, project: str | None = None) -> File:
         """Return the file of a note with its bytes, even if the bytes are not text.
 
+        project: the project to look in. None means all projects.
+
         Raises the errors of `find`.
         """
         info = self.find(ref, project)

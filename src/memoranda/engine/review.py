@@ -202,7 +202,10 @@ class ReviewVerbs(RestoreVerbs):
     def review(
         self, *, limit: int = LIMIT, offset: int = 0, kind: str | None = None
     ) -> list[ReviewItem]:
-        """List the open questions (see `Memory.review`), in the order of SOURCES."""
+        """List the open questions (see `Memory.review`), in the order of SOURCES.
+
+        kind: only questions of this kind. None means all kinds.
+        """
         first = max(offset, 0)
         # A limit of 0 means all.
         end = first + limit if limit > 0 else None

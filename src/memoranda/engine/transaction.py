@@ -361,7 +361,7 @@ class Transaction:
         """
         return self.add(StepKind.PUT, project, path, data=data, old=old, **step_fields)
 
-    def remove(self, project: str, path: str, old: File | None, **step_fields: Any) -> Step:
+    def remove(self, project: str, path: str, old: File, **step_fields: Any) -> Step:
         """Add the step that removes a file, and return the step.
 
         old: the file as it was read.

@@ -186,6 +186,7 @@ def place_memory(
     category: the category that it belongs to afterwards, which is its folder.
     scope: who may see it.
     taken_paths: the paths that this change uses already, in lower case. The new path is added.
+        None if the change writes no other memory.
     """
     # It is in the right folder, and stays there.
     if info.project == project and info.path.startswith(f"{category}/"):

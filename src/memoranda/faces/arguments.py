@@ -118,7 +118,7 @@ def _short_json(value: Any) -> str:
     text = json.dumps(value, ensure_ascii=True, default=str)
     if len(text) <= _MAX_JSON_CHARACTERS:
         return text
-    return text[: _MAX_JSON_CHARACTERS - 3] + "..."
+    return text[: _MAX_JSON_CHARACTERS - len("...")] + "..."
 
 
 @cache

@@ -51,11 +51,11 @@ class OtherNote(NamedTuple):
         return f'- "{self.title}" in {place}: {self.text}'
 
     def fields(self) -> dict[str, str]:
-        """Return the note as JSON, without empty remarks."""
-        fields = self._asdict()
+        """Return the note as the keys of a JSON object. Without remarks, the key `remarks` is missing."""
+        document = self._asdict()
         if not self.remarks:
-            del fields["remarks"]
-        return fields
+            del document["remarks"]
+        return document
 
 
 def _other_projects(memory: MemorySession, project: str) -> tuple[str, ...]:

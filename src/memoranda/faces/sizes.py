@@ -138,4 +138,4 @@ def _shown_name(name: str) -> str:
     """Return the name of an argument for an error. A long one is cut."""
     if len(name) <= _NAME_SHOWN:
         return name
-    return name[: _NAME_SHOWN - 3] + "..."
+    return name[: _NAME_SHOWN - len("...")] + "..."

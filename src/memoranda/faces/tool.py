@@ -339,6 +339,8 @@ class Hooks:
 
         A before-hook that returns False or fails blocks the call. An after-hook may replace the
         reply.
+
+        agent: the agent that calls the tool. None means the owner of the memory.
         """
         if not self._hooks and not self._subscriptions:
             return run(arguments)

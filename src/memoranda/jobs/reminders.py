@@ -80,7 +80,10 @@ def store(
     scope: str = GLOBAL,
     source: str | None = None,
 ) -> Note:
-    """Store a reminder of `text` for the time in `reading`. Raises the errors of `Memory.write`."""
+    """Store a reminder of `text` for the time in `reading`. Raises the errors of `Memory.write`.
+
+    source: where the text is from. None if nothing is to be said of it.
+    """
     draft = Draft(
         text,
         CATEGORY_PROJECT,

@@ -229,7 +229,8 @@ def scan(
 
     start: where the body begins. Lines count from 1 in all of `text`.
     graph: whether to read all of the text, as a note of project `graph`.
-    items: gets every list item of a graph note that has a text, in order.
+    items: gets every list item of a graph note that has a text, in order. None if the caller does
+        not need them.
     """
     body = text[start:]
     if len(body) > STRUCTURED and not graph:

@@ -118,7 +118,7 @@ def parse_note(
     text: the whole file.
     project, path: where the file is.
     changed: the file's mtime, aware UTC.
-    born: the file's birth time, aware UTC, if known.
+    born: the file's birth time, aware UTC. None if the disk does not tell it.
     entity: whether to read it as an entity, as the notes of project `graph` are.
 
     The caller sets `etag`, which is "" here.

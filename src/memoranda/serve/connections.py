@@ -50,7 +50,10 @@ class Connection(H11Protocol):
             self._make_room(crowd)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Forget the connection."""
+        """Forget the connection.
+
+        exc: the error that ended the connection. None if one of the two sides closed it.
+        """
         self._header_came()
         super().connection_lost(exc)
 

@@ -14,7 +14,7 @@ import re
 import socket
 import threading
 import time
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, ExitStack, asynccontextmanager, nullcontext, suppress
 from dataclasses import dataclass, field, replace
@@ -618,14 +618,11 @@ class HttpServer:
     async def _manager(self, call: AdmittedRequest) -> StreamableHTTPSessionManager:
         """Return the SDK's server of the tools that this caller may use.
 
-        Callers with the same offer share a server.
+        Callers with the same space, scope and toolsets share a server.
         """
         own_projects = {project.lower() for project in call.projects}
-        # Some toolsets are for one project.
         toolset_names = tuple(
-            toolset
-            for toolset in self._toolsets
-            if not own_projects or FACES[toolset].project in (None, *own_projects)
+            toolset for toolset in self._toolsets if _may_use_toolset(toolset, own_projects)
         )
         space_name = call.space.name if call.space else None
         offer = _Offer(space_name, call.scope, bool(call.projects), toolset_names)
@@ -670,6 +667,18 @@ class _Offer(NamedTuple):
     scope: str
     is_limited: bool
     toolset_names: tuple[str, ...]
+
+
+def _may_use_toolset(toolset: str, own_projects: Collection[str]) -> bool:
+    """Whether a caller may use a toolset, which may be about one project only.
+
+    own_projects: the names of the projects that the caller sees, in lower case. Empty if the caller
+        sees all projects.
+    """
+    project_of_toolset = FACES[toolset].project
+    if project_of_toolset is None or not own_projects:
+        return True
+    return project_of_toolset in own_projects
 
 
 def _limited_registry(whole_registry: Registry, offer: _Offer) -> Registry:

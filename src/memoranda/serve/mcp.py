@@ -655,7 +655,8 @@ class Handlers:
             return result
         finally:
             if self._identity.met is not None:
-                self._identity.met(*self._caller(ctx))
+                agent, client_name = self._caller(ctx)
+                self._identity.met(agent, client_name)
 
     async def _introduced(self, ctx: Any, result: Result) -> Result:
         """Return the answer to a client's first request, with an introduction to the memory.
@@ -797,6 +798,7 @@ class Handlers:
         def values_for(memory: MemorySession) -> list[str]:
             """Return the values for the typed text. Empty if the template offers none."""
             if params.ref.type == "ref/prompt":
+                # Only to refuse a name that no prompt has.
                 self._prompt(params.ref.name)
                 return []
             variable = params.argument.name

@@ -101,7 +101,7 @@ async def _answer(request: Request, error: Exception) -> Response:
     return RequestRefused(503, "The memory cannot be opened; its log says why.").response
 
 
-async def _missing(request: Request, error: Exception) -> Response:
+async def _answer_wrong_address(request: Request, error: Exception) -> Response:
     """Answer a wrong path or method: in JSON for programs, as text for people on the page."""
     assert isinstance(error, HTTPException)
     if request.url.path.startswith("/page"):
@@ -113,7 +113,7 @@ async def _missing(request: Request, error: Exception) -> Response:
 
 # Codes of RFC 6749 for errors of the path and the method.
 _OAUTH_ERRORS = {404: "not_found", 405: "method_not_allowed"}
-HANDLERS = {RequestRefused: _answer, MemorandaError: _answer, HTTPException: _missing}
+HANDLERS = {RequestRefused: _answer, MemorandaError: _answer, HTTPException: _answer_wrong_address}
 """The functions by which Starlette answers an exception, by its class."""
 
 
@@ -441,16 +441,20 @@ class Health:
 
     def routes(self) -> list[BaseRoute]:
         """Return the routes of `/healthz`, `/readyz` and `/metrics`."""
-        answers = {"/healthz": self._alive, "/readyz": self._ready, "/metrics": self._numbers}
+        answers = {
+            "/healthz": self._answer_healthz,
+            "/readyz": self._answer_readyz,
+            "/metrics": self._numbers,
+        }
         return [Route(path, answer, methods=["GET"]) for path, answer in answers.items()]
 
-    async def _alive(self, request: Request) -> Response:
+    async def _answer_healthz(self, request: Request) -> Response:
         """Answer `/healthz`: whether the server runs and does not stop."""
         if self._stopping.is_set():
             return JSONResponse({"status": "stopping"}, 503)
         return JSONResponse({"status": "ok"}, 200)
 
-    async def _ready(self, request: Request) -> Response:
+    async def _answer_readyz(self, request: Request) -> Response:
         """Answer `/readyz`: whether a call would see everything that was acknowledged before it."""
         is_known, lag = await self._state()
         if self._stopping.is_set():

@@ -191,7 +191,11 @@ class Grants(OAuthAuthorizationServerProvider[AuthorizationCode, RefreshToken, A
         return None
 
     async def get_client(self, client_id: str) -> OAuthClientInformationFull | None:
-        """See the SDK. An id that is an https address stands for the metadata at this address."""
+        """Return the client with this id, as the SDK asks for it. None if no such client is known.
+
+        An id that is an https address stands for the metadata at this address. None if they cannot
+        be read.
+        """
         if client_id.startswith("https://"):
             try:
                 return await self._client_of_document(client_id)
@@ -498,22 +502,22 @@ class _Consent:
     async def answer(self, request: Request) -> Response:
         """Show the page, or take its form and send the browser back to the client."""
         if request.method != "POST":
-            return self._shown(request.query_params.get("request", ""), "")
+            return self._show_request(request.query_params.get("request", ""), "")
         form = await request.form(max_files=0, max_fields=10)
         key = str(form.get("request", ""))
         secret = str(form.get("token", "")).strip()
         request_row = self._codes.known("asked", key)
         if request_row is None:
-            return self._shown(key, "")
+            return self._show_request(key, "")
 
         if form.get("answer") == "allow":
             token = self._signing_token(secret, request_row["resource"])
             if token is None:
                 self._count_wrong_token(key)
-                return self._shown(key, "This is no valid token for this memory.", 403)
+                return self._show_request(key, "This is no valid token for this memory.", 403)
             # Another submission of the form may have answered the request since it was read.
             if self._codes.take("asked", key) is None:
-                return self._shown(key, "")
+                return self._show_request(key, "")
             answer = {"code": self._new_code(request_row, token)}
         else:
             self._codes.take("asked", key)
@@ -578,7 +582,7 @@ class _Consent:
         code_row = code.model_dump(mode="json", exclude={"code"})
         return self._codes.give("given", CODE_LASTS, code=code_row, token=token.id)
 
-    def _shown(self, key: str, problem: str, status: int = 200) -> Response:
+    def _show_request(self, key: str, problem: str, status: int = 200) -> Response:
         """Return the page for a request.
 
         key: the secret of the request in the page's address.

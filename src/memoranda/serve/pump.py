@@ -399,7 +399,10 @@ class Pump:
         return True
 
     def _inputs(self) -> list[int]:
-        """Return the descriptors to read from."""
+        """Return the descriptors to read from.
+
+        The client (0) is not read while too many of its bytes wait for the daemon.
+        """
         inputs = [self._signals]
         is_over = self._has_client_ended or self._is_client_line_too_long or self._stop_signal
         if not is_over and self._unsent_bytes < _MAX_UNSENT_BYTES:
@@ -541,6 +544,7 @@ class Pump:
         except BlockingIOError:
             return
         except OSError:
+            # As if the daemon had closed the connection
             block = b""
         self._daemon_owes_since = None
         if not block:

@@ -57,7 +57,8 @@ def run_stdio(
     contract 001, 1 (identity).
     """
     # A process that took over from the client's first one goes on where that one stopped reading.
-    wire = StdioTransport(*continued())
+    first, not_for_client = continued()
+    wire = StdioTransport(first, not_for_client)
     os.environ.pop(CONTINUED, None)
     # Imports make no garbage, and take a tenth less time without the search for it.
     gc.disable()

@@ -504,9 +504,8 @@ class GraphFileSource:
     def _follow_change(self, planned: _PlannedEdit) -> None:
         """Use the lines after an edit that was written to the file."""
         write = planned.change.write
-        is_append = write.size is not None
-        if not is_append:
-            # A file in another form was converted into lines
+        # Only an append has a size. Any other write makes lines of a file in another form.
+        if write.size is None:
             self._other_form = None
         self._follow_edit(planned.lines, planned.edit)
         self._stamp = write.stamp or _UNKNOWN

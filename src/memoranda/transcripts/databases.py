@@ -68,7 +68,7 @@ class DatabaseFormat:
 
     grows = False
 
-    def changed(self, database: sqlite3.Connection) -> Iterator[tuple[str, str]]:
+    def session_marks(self, database: sqlite3.Connection) -> Iterator[tuple[str, str]]:
         """Yield the name of every session, and a mark that changes with the session."""
         raise NotImplementedError
 
@@ -76,7 +76,7 @@ class DatabaseFormat:
         """Return one session with all its turns.
 
         database: the database of the program, open for reading.
-        name: the name of the session, as `changed` yields it.
+        name: the name of the session, as `session_marks` yields it.
         """
         raise NotImplementedError
 
@@ -87,7 +87,7 @@ class DatabaseFormat:
         """
         with _reading(path) as database:
             # Read all names first, since a session is read with the same connection.
-            for name, mark in list(self.changed(database)):
+            for name, mark in list(self.session_marks(database)):
                 if state.get(name) != mark:
                     yield self.session(database, name)
                     state[name] = mark
@@ -142,7 +142,7 @@ def _columns(database: sqlite3.Connection, table: str) -> set[str]:
 class OpenCode(DatabaseFormat):
     """Reads `~/.local/share/opencode/opencode.db`."""
 
-    def changed(self, database: sqlite3.Connection) -> Iterator[tuple[str, str]]:
+    def session_marks(self, database: sqlite3.Connection) -> Iterator[tuple[str, str]]:
         """Yield the name of every session, and the time of its last change."""
         rows = database.execute("select id, time_updated from session")
         for row in rows:
@@ -199,7 +199,7 @@ class CursorEditor(DatabaseFormat):
     a bubble.
     """
 
-    def changed(self, database: sqlite3.Connection) -> Iterator[tuple[str, str]]:
+    def session_marks(self, database: sqlite3.Connection) -> Iterator[tuple[str, str]]:
         """Yield the name of every session, and its size with the time of its last change."""
         tables = {row[0] for row in database.execute("select name from sqlite_master")}
         if "cursorDiskKV" not in tables:
@@ -307,7 +307,7 @@ class GooseDatabase(DatabaseFormat):
     Older versions of Goose have neither types of sessions nor metadata of messages.
     """
 
-    def changed(self, database: sqlite3.Connection) -> Iterator[tuple[str, str]]:
+    def session_marks(self, database: sqlite3.Connection) -> Iterator[tuple[str, str]]:
         """Yield (name, id of the last message) of each session that a person had."""
         condition = ""
         if "session_type" in _columns(database, "sessions"):
@@ -352,7 +352,7 @@ class GooseDatabase(DatabaseFormat):
 class Zed(DatabaseFormat):
     """Reads `threads.db` of Zed, which has a document for each thread, mostly compressed."""
 
-    def changed(self, database: sqlite3.Connection) -> Iterator[tuple[str, str]]:
+    def session_marks(self, database: sqlite3.Connection) -> Iterator[tuple[str, str]]:
         """Yield the name of every thread, and the time of its last change.
 
         Threads of subagents are left out. Raises NotUnderstood if threads are compressed and nothing

@@ -71,7 +71,10 @@ class Aider:
         state["offset"] = len(data)
 
     def passage(self, path: Path, session: str, position: str) -> str | None:
-        """Return the text of the turn at a position, without the signs that Aider puts in lines."""
+        """Return the text of the turn at a position, without the signs that Aider puts in lines.
+
+        None if no turn can be read at the position.
+        """
         start, _, length = position.partition("+")
         with path.open("rb") as file:
             file.seek(int(start))

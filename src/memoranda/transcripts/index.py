@@ -733,7 +733,10 @@ class TraceIndex:
         return LessonRow(*row)
 
     def terms_of(self, lesson: int) -> set[int]:
-        """Return the hashes of the terms that a lesson is about. `lesson` is its id."""
+        """Return the hashes of the terms that a lesson is about. `lesson` is its id.
+
+        A term is a command, a package, a name in code, or an error.
+        """
         rows = self._database.execute("select term from anchor where lesson = ?", (lesson,))
         return {int(row["term"]) for row in rows}
 

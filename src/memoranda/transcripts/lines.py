@@ -300,7 +300,8 @@ class CursorCli(LineFormat):
     def parts(self, entry: dict[str, Any], session: Session) -> Iterator[Part] | None:
         """Return the parts of one entry, as `LineFormat.parts` describes.
 
-        A message has a role and no type. Other entries of Cursor have a type, and no text.
+        A message has a role and no type. Other entries of Cursor have a type, and no text. None for
+        an entry that has neither.
         """
         message = entry.get("message")
         role = entry.get("role")

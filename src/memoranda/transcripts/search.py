@@ -666,7 +666,8 @@ def _trace_hit(
     """Make the hit for a turn.
 
     text: the passage of the turn to show.
-    answer: a passage of another turn; "" for none.
+    answer: a passage of another turn of the exchange, such as the agent's answer; "" for none.
+    score: how well the turn fits what was searched.
     is_suspicious: whether a shown text may hold instructions for its reader.
     """
     return TraceHit(

@@ -260,7 +260,7 @@ def _newest_copies(kind: str, items: Found, plan: MovePlan) -> list[Exported]:
         if not isinstance(item, Exported):
             plan.skipped.append(item)
             continue
-        reason_to_skip = _unfit(item)
+        reason_to_skip = _reason_to_leave_out(item)
         if reason_to_skip:
             plan.skipped.append((item.label(kind), reason_to_skip))
             continue
@@ -277,7 +277,7 @@ def _newest_copies(kind: str, items: Found, plan: MovePlan) -> list[Exported]:
     return list(newest.values())
 
 
-def _unfit(item: Exported) -> str:
+def _reason_to_leave_out(item: Exported) -> str:
     """Return the reason why an item cannot be imported. "" if it can."""
     if not (item.text.strip() or item.turns):
         return "it has no text"
@@ -356,7 +356,7 @@ def _plan_note(
         plan.items.append(MoveAction(IMPORT, label, len(data), note_file))
     elif existing.data == data:
         plan.unchanged += 1
-    elif changed is not None and changed > _updated(existing):
+    elif changed is not None and changed > _time_of_last_addition(existing):
         note_file = _NoteFile(path, data, existing)
         plan.items.append(MoveAction(UPDATE, label, len(data), note_file))
     else:
@@ -369,7 +369,7 @@ def _turn_text(turn: Turn) -> str:
     return f"## {turn.speaker}{moment}\n\n{turn.text.strip()}\n"
 
 
-def _updated(file: File) -> datetime:
+def _time_of_last_addition(file: File) -> datetime:
     """Return when the conversation in a note was last added to, as its header says.
 
     A note without that time counts as newer than everything, so that it is not replaced.
@@ -723,6 +723,7 @@ def _branch(mapping: Mapping[str, Any], last: Any) -> list[tuple[str, dict[str, 
 def _parents(nodes: Mapping[str, dict[str, Any]]) -> dict[str, str]:
     """Map each node to its parent. A node's own `parent` counts more than the parent's `children`."""
     parents: dict[str, str] = {}
+    # First from the `children` of nodes, then from their own `parent`, which replaces the others.
     for name, node in nodes.items():
         children = node.get("children")
         if not isinstance(children, list):

@@ -142,7 +142,7 @@ def _fields_of(values: Mapping[str, Any]) -> dict[str, str]:
     return {
         name: key
         for key, name in _NAMES.items()
-        if values.get(key) is not None or key == "expires_at" in values
+        if values.get(key) is not None or (key == "expires_at" and key in values)
     }
 
 
@@ -532,7 +532,12 @@ class Import:
     def _reading(
         self, tally: Tally, warn: Say | None = None, *, is_trial: bool = False
     ) -> _Reading:
-        """Return a new reading of the input. See `_Reading` for the arguments."""
+        """Return a new reading of the input, from its beginning.
+
+        tally: counts the records.
+        warn: called with a sentence for each record that is left out. None means no warnings.
+        is_trial: whether nothing is written.
+        """
         return _Reading(
             self._memory,
             self._source,
@@ -640,7 +645,9 @@ class _Reading:
         self._written: dict[str, tuple[datetime, bytes]] = {}
 
     def batches(self) -> Iterator[list[_Action]]:
-        """Yield the actions of each batch. They are counted after the caller has carried them out.
+        """Yield the actions of each batch.
+
+        The caller carries them out before it asks for the next batch. Only then are they counted.
 
         Raises BadRecord.
         """
@@ -695,7 +702,10 @@ class _Reading:
             self._warn(f"warning: {error}")
 
     def _plan_batch(self, batch: list[tuple[int, ParsedRecord]]) -> Iterator[list[_Action]]:
-        """Plan the records of a batch, let the caller carry the actions out, and count them."""
+        """Plan the records of a batch, let the caller carry the actions out, and count them.
+
+        batch: the number of each record, and the record.
+        """
         ids = [parsed.record.id for _, parsed in batch if "id" in parsed.fields]
         known_records = self._exchange.known(ids)
         survivors = self._exchange.survivors(

@@ -145,13 +145,13 @@ class MovePlan:
                 progress(self.done, len(self.items))
 
 
-def folder_at(path: Path, noun: str) -> Path:
-    """Return `path` if it is a folder, or raise WrongStore.
+def check_folder(path: Path, noun: str) -> None:
+    """Raise WrongStore unless `path` is a folder.
 
     noun: the kind of folder that was expected, for the error: `a folder of notes`.
     """
     if path.is_dir():
-        return path
+        return
     if path.exists():
         raise WrongStore(f"{path} is a file, not {noun}")
     raise WrongStore(f"no such folder: {path}")
@@ -233,7 +233,7 @@ def plan_vault(memory: MemorySession, path: Path, project: str) -> MovePlan:
 
     Raises WrongStore, ProjectNotFound.
     """
-    folder_at(path, "a folder of notes")
+    check_folder(path, "a folder of notes")
     name = memory.project(project).name
     files = list(files_below(path, _is_of_vault))
     if not any(_is_note(file.path) for file in files):
@@ -247,7 +247,8 @@ def plan_mirror(memory: MemorySession, path: Path) -> MovePlan:
     Projects of the configuration that do not exist here become folders of the home when the plan is
     carried out. Raises WrongStore, InvalidInput for an agent.
     """
-    if not (folder_at(path, "a mirror") / MIRROR).is_dir():
+    check_folder(path, "a mirror")
+    if not (path / MIRROR).is_dir():
         raise WrongStore(f"{path} is no mirror: it has no folder {MIRROR}")
     # `Contents` raises InvalidInput for an agent, since a mirror also has other agents' notes.
     Contents(memory)
@@ -332,7 +333,7 @@ def plan_banks(
     name_bank: returns the kind (one of BANK_KINDS) and the id of a single bank.
     is_id: whether a text can be the id of a bank.
     """
-    folder_at(path, "a folder of memory banks")
+    check_folder(path, "a folder of memory banks")
     places = _bank_places(path, name_bank)
     if not places:
         raise WrongStore(
@@ -520,13 +521,13 @@ class _Copying:
             claims.append(("id", "identity", note.id))
         # A permalink and an id are each taken by one note only.
         for noun, argument, value in claims:
-            holder = self._holder(noun, argument, value)
+            holder = self._holder_path(noun, argument, value)
             if holder:
                 return f'its {noun} "{value}" is that of {holder}; change one of the two and import again'
         self._claimed |= {(noun, value): path for noun, _, value in claims}
         return ""
 
-    def _holder(self, noun: str, argument: str, value: str) -> str:
+    def _holder_path(self, noun: str, argument: str, value: str) -> str:
         """Return the path of the note that has a permalink or id already. "" if no note has it.
 
         A note that the caller may not see is "another note".
@@ -701,7 +702,7 @@ def plan_agent_memory(memory: MemorySession, path: Path, *, skip_bad: bool = Fal
 
     Raises WrongStore.
     """
-    folder_at(path, "a folder of agent-memory")
+    check_folder(path, "a folder of agent-memory")
     entries = NoteEntries(memory)
     files = JsonEntryFolder(path).files
     stems = files.stems()

@@ -28,7 +28,7 @@ from memoranda.query import Query
 from memoranda.sources.base import File
 from memoranda.sources.files import reason
 from memoranda.text.unicode import flat
-from memoranda.transfer.moving import IMPORT, MoveAction, MovePlan, files_below, folder_at
+from memoranda.transfer.moving import IMPORT, MoveAction, MovePlan, check_folder, files_below
 
 VERSION = "0.2"
 # The comment in the header of a document above the keys that we added.
@@ -403,7 +403,7 @@ def plan_bundle(memory: MemorySession, folder: Path, project: str) -> MovePlan:
     files go into a folder of `project` with the name of the bundle. An existing file with another
     text stays. Raises WrongStore, ProjectNotFound.
     """
-    folder_at(folder, "a bundle")
+    check_folder(folder, "a bundle")
     exchange = Exchange(memory)
     names = {present_project.name for present_project in memory.projects}
     fallback = memory.project(project).name

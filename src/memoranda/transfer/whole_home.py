@@ -226,8 +226,8 @@ class FolderMove:
 
     def _overlap(self) -> bool:
         """Whether source and target are one folder, or one of them is inside the other."""
-        is_target_in_source = self.source in (self.target, *self.target.parents)
-        is_source_in_target = self.target in self.source.parents
+        is_target_in_source = self.target.is_relative_to(self.source)
+        is_source_in_target = self.source.is_relative_to(self.target)
         return is_target_in_source or is_source_in_target
 
     def _is_target_occupied(self) -> bool:
@@ -714,7 +714,9 @@ class Mirror:
         self._contents = Contents(memory)
         self.folder = Path(os.path.realpath(user_path(folder)))
         home = Path(os.path.realpath(memory.home))
-        if self.folder in (home, *home.parents) or home in self.folder.parents:
+        contains_home = home.is_relative_to(self.folder)
+        is_in_home = self.folder.is_relative_to(home)
+        if contains_home or is_in_home:
             raise InvalidInput(
                 f"{folder} is or holds the memory home, or lies in it; mirror to another folder."
             )

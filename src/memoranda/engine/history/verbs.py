@@ -672,6 +672,8 @@ class HistoryVerbs(NoteVerbs):
     def refusal_of_undos(self, changes: Sequence[Change]) -> CannotUndo | None:
         """Return the first error of `refusal_of_undo` for changes that are undone together.
 
+        None if the history refuses none of them.
+
         If one of the changes is an undo, the change that it took back may be among them, too. It
         counts again as soon as the undo is undone.
         """

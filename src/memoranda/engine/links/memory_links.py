@@ -129,7 +129,11 @@ class LinkVerbs(ReadVerbs, WritingSession):
 
     @verb
     def incoming(self, ref: Ref, limit: int | None = None, offset: int = 0) -> list[Edge]:
-        """Return the links to a note. Links from the newest notes come first."""
+        """Return the links to a note. Links from the newest notes come first.
+
+        limit: how many links to return at most. None means all.
+        offset: how many links to skip.
+        """
         return self.index.links.incoming(self.find(ref), self.agent, limit=limit, offset=offset)
 
     def backlinks(self, ref: Ref) -> list[NoteInfo]:

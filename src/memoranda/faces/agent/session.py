@@ -91,8 +91,9 @@ class Session:
         in at most `agent.context_chars` characters (contract 001, 14). It is "" if nothing is
         found. The owner's note comes before an unconfirmed one that says it supersedes it.
 
-        max_tokens: if given, the context is the best evidence for the question `query`, as
-            `Memory.context` returns it, in at most this many tokens.
+        max_tokens: with a number, the context is the best evidence for the question `query`, as
+            `Memory.context` returns it, in at most this many tokens. None means the contents of
+            notes, as above.
         """
         memory = self.memory
         if max_tokens is not None:

@@ -242,36 +242,42 @@ def toolset(
 def _tool(state: ServerState, definition: dict[str, Any], run: Run) -> Tool:
     """Make a tool that runs `run` and replies with its data as JSON, also for errors.
 
-    Before `run`, only the types of arguments are checked, and whether required ones are missing.
-    `run` checks everything else itself.
+    The tool shows the schema of its declaration, but its arguments are checked with a looser one
+    (`_accepted_schema`). `run` checks everything else itself.
 
     definition: the declaration of the tool.
     """
-    name = definition["name"]
+    return Tool(
+        definition["name"],
+        definition["description"],
+        definition["inputSchema"],
+        partial(_answer, state, definition["name"], run),
+        definition["title"],
+        definition["annotations"],
+        contract="bank",
+        accepts=_accepted_schema(definition),
+        **flags_of(definition),
+    )
+
+
+def _accepted_schema(definition: dict[str, Any]) -> dict[str, Any]:
+    """Return the schema that arguments of a tool must fit before the tool runs.
+
+    It has only the types of arguments, and which of them are required. Older clients send
+    `conversation_type` for `bank_type`, and may leave out the id of the bank. So neither is required
+    here: the tool itself finds out whether a bank is named.
+
+    definition: the declaration of the tool.
+    """
     schema = definition["inputSchema"]
     types = {
         key: {"type": property_schema["type"]}
         for key, property_schema in schema["properties"].items()
     }
-    # Older clients send `conversation_type` for `bank_type`, and may leave out the id. So `run`
-    # checks whether these two are missing.
-    if name == "activate":
+    if definition["name"] == "activate":
         types["conversation_type"] = {"type": "string"}
     required = [key for key in schema.get("required", ()) if key not in ("bank_type", "bank_id")]
-    accepts = {"properties": types, "required": required}
-    title = definition["title"]
-    hints = definition["annotations"]
-    return Tool(
-        name,
-        definition["description"],
-        schema,
-        partial(_answer, state, name, run),
-        title,
-        hints,
-        contract="bank",
-        accepts=accepts,
-        **flags_of(definition),
-    )
+    return {"properties": types, "required": required}
 
 
 def _answer(
@@ -355,7 +361,7 @@ def list_(state: ServerState, memory: MemorySession, arguments: Arguments) -> di
 
 
 def _bank_documents(memory: MemorySession, kind: str) -> list[dict[str, Any]]:
-    """Describe the banks of a kind, the one used last first."""
+    """Describe the banks of a kind, the one used last first. Of equal times, the first by id."""
     # The first call imports the engine: a server must answer the handshake quickly.
     from memoranda import documents
     from memoranda.engine.plain_files import Files
@@ -364,10 +370,12 @@ def _bank_documents(memory: MemorySession, kind: str) -> list[dict[str, Any]]:
         entries = Files(memory, banks.PROJECT).entries(FOLDERS[kind])
     except NotFound:
         entries = []
+    # A link may lead out of the memory, so it is no bank.
     folders = [name for name, place in entries if place.kind == "folder" and not place.link]
     rows = []
     for id in sorted(filter(is_bank_id, folders)):
         bank = Bank(memory, kind, id)
+        # A folder without a record and without files is no bank.
         if not bank.exists():
             continue
         description = bank.info().description or _DESCRIPTIONS[kind].format(title_case(id))
@@ -382,7 +390,8 @@ def activate(state: ServerState, memory: MemorySession, arguments: Arguments) ->
 
     kind, id, repository = _bank_of_arguments(memory, arguments)
     bank = Bank(memory, kind, id)
-    is_detected = arguments.get("bank_id") in (None, *banks.AUTO)
+    named_id = arguments.get("bank_id")
+    is_detected = named_id is None or named_id in banks.AUTO
     try:
         if not bank.exists():
             _create(memory, bank, repository, arguments)
@@ -734,7 +743,8 @@ def _check_update(
 
 def _chosen_place(state: ServerState, memory: MemorySession, bank: Bank, content: str) -> Placement:
     """Choose a file for a text, by the language model if one is configured, otherwise by rules."""
-    texts = state.load(bank)[0].texts
+    files, _ = state.load(bank)
+    texts = files.texts
     placed = placement.place_by_rules(bank.kind, content)
     if state.llm is not None and not state.llm.is_off:
         from memoranda.llm import NoAnswer

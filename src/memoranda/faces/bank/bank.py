@@ -228,11 +228,11 @@ class Bank:
     def record(self) -> dict[str, Any]:
         """Return the contents of `.bank.json`, or an empty mapping if it cannot be read."""
         try:
-            rows = json.loads(self.files.read(RECORD).data)
+            record = json.loads(self.files.read(RECORD).data)
         except (MemorandaError, ValueError, RecursionError):
             return {}
-        if isinstance(rows, dict):
-            return rows
+        if isinstance(record, dict):
+            return record
         return {}
 
     def read(self, path: str) -> File | None:

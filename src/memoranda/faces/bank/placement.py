@@ -276,22 +276,32 @@ def place_by_llm(
 ) -> Placement:
     """Let a language model choose a file for `content`.
 
+    It may choose a file of the template for this kind of bank, even one that does not exist yet, or
+    a file of the bank that is in a folder of notes.
+
     Raises NoAnswer if it cannot be asked, or if its answer breaks a rule.
 
     endpoint: the language model.
-    texts: the files of the bank.
+    texts: the files of the bank: path -> text.
     """
-    free_files = [path for path in texts if path.startswith(_FREE_FOLDERS)]
-    allowed_files = dict.fromkeys([*template_files(kind), *free_files])
-    lines = []
-    for path in allowed_files:
-        headings = [text for signs, text in _HEADING.findall(texts.get(path, "")) if signs != "#"]
-        lines.append(f"- {path}: {', '.join(headings) or 'no headings'}")
-    values = {"type": kind, "files": "\n".join(lines), "categories": ", ".join(category_patterns())}
-    system = Template(text_file("bank-llm.md")).substitute(values)
+    note_files = [path for path in texts if path.startswith(_FREE_FOLDERS)]
+    allowed_files = dict.fromkeys([*template_files(kind), *note_files])
+    values = {
+        "type": kind,
+        "files": "\n".join(_line_of_file(path, texts.get(path, "")) for path in allowed_files),
+        "categories": ", ".join(category_patterns()),
+    }
+    instructions = Template(text_file("bank-llm.md")).substitute(values)
     return endpoint.ask(
-        system, content, lambda answer: _checked_answer(answer, kind, texts, content)
+        instructions, content, lambda answer: _checked_answer(answer, kind, texts, content)
     )
+
+
+def _line_of_file(path: str, text: str) -> str:
+    """Return the line that tells a language model of a file: `- path: heading, heading`."""
+    # `#` is the title of the file. The sections, into which texts go, are below it.
+    headings = [heading for signs, heading in _HEADING.findall(text) if signs != "#"]
+    return f"- {path}: {', '.join(headings) or 'no headings'}"
 
 
 def _checked_answer(answer: Any, kind: str, texts: Mapping[str, str], content: str) -> Placement:
@@ -363,7 +373,8 @@ def _names_section(position: Any) -> bool:
     """Whether a position in a model's answer is the text of a heading."""
     if not isinstance(position, str) or has_surrogate(position):
         return False
-    return bool(parse_position(position)[1])
+    _, heading = parse_position(position)
+    return heading != ""
 
 
 def _confidence_in(answer: Mapping[str, Any]) -> float:

@@ -578,6 +578,7 @@ def delete_entities(graph: Graph, arguments: Arguments, form: Form) -> Reply:
 
     form: how the reply is written as JSON, and whether it may have a hint.
     """
+    # Afterwards it could not be told any more which of them existed.
     hint = _why_not_deleted(graph, arguments, form)
     graph.delete_entities(arguments["entityNames"])
     return _deleted("Entities", hint)
@@ -588,6 +589,7 @@ def delete_observations(graph: Graph, arguments: Arguments, form: Form) -> Reply
 
     form: how the reply is written as JSON, and whether it may have a hint.
     """
+    # Afterwards it could not be told any more which of them existed.
     hint = _why_not_deleted(graph, arguments, form)
     graph.delete_observations(
         [(deletion["entityName"], deletion["observations"]) for deletion in arguments["deletions"]]
@@ -600,6 +602,7 @@ def delete_relations(graph: Graph, arguments: Arguments, form: Form) -> Reply:
 
     form: how the reply is written as JSON, and whether it may have a hint.
     """
+    # Afterwards it could not be told any more which of them existed.
     hint = _why_not_deleted(graph, arguments, form)
     graph.delete_relations(_relations(arguments))
     return _deleted("Relations", hint)

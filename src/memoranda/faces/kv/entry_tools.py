@@ -15,7 +15,7 @@ from memoranda import documents
 from memoranda.clock import milliseconds, seconds
 from memoranda.documents.cutting import text_that_fits
 from memoranda.documents.listed import Listed
-from memoranda.engine.entries import Entries, EntryError
+from memoranda.engine.entries import Entries, Entry, EntryError
 from memoranda.errors import Advice, MemorandaError, ProjectOutOfReach
 from memoranda.faces.arguments import Arguments, has_surrogate
 from memoranda.faces.other_notes import counts_elsewhere, notes_matching
@@ -99,10 +99,10 @@ def memory_remember(store: Store, arguments: Arguments, form: str) -> str:
     namespace = _namespace(arguments)
     value = arguments["value"]
     ttl = 0
-    # For an empty value, `checked_arguments` raises the error, whatever the time to live is.
+    # For an empty value, `put_checked` raises the error, whatever the time to live is.
     if value:
         ttl = _non_negative(arguments, "ttl_seconds")
-    entry = store.entries.put(*checked_arguments(namespace, key, value, ttl))
+    entry = put_checked(store.entries, namespace, key, value, ttl)
     fields: dict[str, Any] = {
         "message": f"Stored '{key}' in namespace '{namespace}'",
         "key": key,
@@ -113,23 +113,22 @@ def memory_remember(store: Store, arguments: Arguments, form: str) -> str:
     return _success_text(fields, form)
 
 
-def checked_arguments(namespace: str, key: str, value: str, ttl: int) -> tuple[str, str, str, int]:
-    """Return the arguments for `Entries.put`: (namespace, key, value, time to live).
-
-    Raises KvRefused for values that cannot be stored.
+def put_checked(entries: Entries, namespace: str, key: str, value: str, ttl: int) -> Entry:
+    """Store an entry, and return it. Raises KvRefused for values that cannot be stored.
 
     ttl: the time to live in seconds. 0 means for ever.
     """
-    _key({"key": key})
-    _name("Namespace", namespace)
+    _check_key(key)
+    _check_name("Namespace", namespace)
     if not value:
         raise KvRefused("Value must not be empty")
-    size = len(_valid_text("Value", value).encode())
+    _check_unicode("Value", value)
+    size = len(value.encode())
     if size > VALUE_BYTES:
         raise KvRefused(f"Value is too long ({size} bytes, at most {VALUE_BYTES})")
     if ttl > LONGEST_TTL:
         raise KvRefused(f"ttl_seconds is too large (at most {LONGEST_TTL})")
-    return namespace, key, value, ttl
+    return entries.put(namespace, key, value, ttl)
 
 
 def memory_recall(store: Store, arguments: Arguments, form: str) -> str:
@@ -205,7 +204,7 @@ def memory_search(store: Store, arguments: Arguments, form: str) -> str:
     query = arguments["query"]
     if not query.strip():
         raise KvRefused("Query must not be empty")
-    _valid_text("Query", query)
+    _check_unicode("Query", query)
     limit = _non_negative(arguments, "limit")
     offset = _non_negative(arguments, "offset")
     # Without a namespace, all of them are searched.
@@ -330,34 +329,42 @@ def _size_text(size: int) -> str:
 
 def _key(arguments: Arguments) -> str:
     """Return the argument `key`. Raises KvRefused if it is blank or too long."""
-    if not arguments["key"].strip():
+    key: str = arguments["key"]
+    _check_key(key)
+    return key
+
+
+def _check_key(key: str) -> None:
+    """Raise KvRefused for a key that is blank or too long."""
+    if not key.strip():
         raise KvRefused("Key must not be empty")
-    return _name("Key", arguments["key"])
+    _check_name("Key", key)
 
 
 def _namespace(arguments: Arguments) -> str:
     """Return the argument `namespace`, or the default one. Raises KvRefused if it is too long."""
-    return _name("Namespace", arguments["namespace"] or DEFAULT_NAMESPACE)
+    namespace: str = arguments["namespace"] or DEFAULT_NAMESPACE
+    _check_name("Namespace", namespace)
+    return namespace
 
 
-def _name(noun: str, text: str) -> str:
-    """Return a key or namespace. Raises KvRefused if it is too long.
+def _check_name(noun: str, name: str) -> None:
+    """Raise KvRefused for a key or a namespace that is too long.
 
     noun: how the error names it, such as `Key`.
     """
-    if len(_valid_text(noun, text)) > NAME_CHARACTERS:
-        raise KvRefused(f"{noun} is too long ({len(text)} characters, at most {NAME_CHARACTERS})")
-    return text
+    _check_unicode(noun, name)
+    if len(name) > NAME_CHARACTERS:
+        raise KvRefused(f"{noun} is too long ({len(name)} characters, at most {NAME_CHARACTERS})")
 
 
-def _valid_text(noun: str, text: str) -> str:
-    """Return a text. Raises KvRefused if it has lone surrogates.
+def _check_unicode(noun: str, text: str) -> None:
+    """Raise KvRefused for a text with lone surrogates.
 
-    noun: how the error names it, such as `Key`.
+    noun: how the error names the text, such as `Key`.
     """
     if has_surrogate(text):
         raise KvRefused(f"{noun} is not valid Unicode text")
-    return text
 
 
 def _non_negative(arguments: Arguments, name: str) -> int:

@@ -24,22 +24,29 @@ def toolset(agents_may_add_projects: bool = True) -> Toolset:
     """Make the toolset `notes`, with its prompts and its resource template.
 
     agents_may_add_projects: whether `create_memory_project` adds projects (contract 000b, 1).
+        Otherwise it refuses.
     """
 
-    def run(name: str) -> Run:
-        """Return the function of a tool."""
+    def run_of(name: str) -> Run:
+        """Return the function that carries out a tool."""
         function = function_of(name, write_tools, read_tools)
         if name == "create_memory_project":
             function = partial(function, allowed=agents_may_add_projects)
         return function
 
-    tools = declared("notes-tools.json", run, _COMMON)
-    tools = [replace(tool, run=replies.answering(tool.run, tool.is_wide)) for tool in tools]
+    # These change the arguments before they are checked.
     rewrites = {
         "move_note": write_tools.with_destination,
         "search_notes": read_tools.as_text_search,
     }
-    tools = [replace(tool, rewrite=rewrites.get(tool.name)) for tool in tools]
+    tools = [
+        replace(
+            tool,
+            run=replies.answering(tool.run, tool.is_wide),
+            rewrite=rewrites.get(tool.name),
+        )
+        for tool in declared("notes-tools.json", run_of, _COMMON)
+    ]
     return Toolset(
         "notes",
         tools,

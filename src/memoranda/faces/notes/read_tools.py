@@ -648,6 +648,7 @@ def _hit_blocks(hits: Sequence[Hit], page: Page, zone: tzinfo | None) -> list[st
     """Return the text of each hit. If a page is too long, its snippets are shortened first."""
     heads = [hit_head(number, hit, zone) for number, hit in enumerate(hits, page.offset + 1)]
     blocks: list[str] = []
+    # The widths become smaller. With the last one, the page may still be too long.
     for width in _SNIPPET_CHARACTERS:
         blocks = []
         for head, hit in zip(heads, hits, strict=True):
@@ -883,6 +884,8 @@ def notes_at(
     """Return a page of the notes at an address, and the number of all notes there.
 
     The address may be a pattern such as `plans/*`. Raises NotFound, Ambiguous.
+
+    project: the project to look in. None means all projects.
     """
     if _is_pattern(memory, address, project):
         projects = None if project is None else (project,)

@@ -128,6 +128,7 @@ def _cards(visit: Visit) -> list[AgentCard]:
         _add_client(card, session.client)
     today = written_today(memory)
     paused = paused_agents(memory)
+    # A paused agent has a card even if it did nothing lately, so that it can be let in again.
     for name in paused:
         cards.setdefault(name, AgentCard(name))
     for card in cards.values():
@@ -144,6 +145,7 @@ def _add_changes(memory: MemorySession, cards: dict[str | None, AgentCard], now:
             continue
         card = cards.setdefault(change.agent, AgentCard(change.agent))
         _add_change(card, change, now, memory.settings.reading_zone)
+        # The log begins with the latest change, so a note that is here already was changed later.
         own_changes = latest.setdefault(change.agent, [])
         places = [(own_change.project, own_change.path) for own_change in own_changes]
         is_of_new_note = (change.project, change.path) not in places
@@ -235,7 +237,10 @@ def undo_since(visit: Visit) -> Response:
 
 
 def _undo_since(visit: Visit, name: str) -> Response:
-    """Undo what an agent did since a moment, as the form of `undo_since` says."""
+    """Undo what an agent did since a moment, as the form of `undo_since` says.
+
+    If the changes cannot all be undone, the page is shown again, with what is in the way.
+    """
     memory = visit.memory
     since = _since(visit)
     try:

@@ -290,17 +290,22 @@ def _agenda_part(row: ReminderRow, today: date) -> str:
 
 
 def change(visit: Visit) -> Response | dict[str, Any]:
-    """Mark a reminder as done, put it off, or give it another time, as the field `action` says."""
+    """Mark a reminder as done, put it off, or give it another time, as the field `action` says.
+
+    The field `ref` names the reminder. The time is in the field `when`. To put it off, the field
+    `until` may have one of SNOOZES instead.
+    """
     fields = visit.fields
     memory = visit.memory
-    if fields.get("action") == "done":
-        info = reminders.acknowledge(memory, fields.get("ref", ""))
-    elif fields.get("action") == "snooze":
-        info = reminders.snooze(
-            memory, fields.get("ref", ""), fields.get("when") or fields.get("until") or SNOOZES[0]
-        )
-    elif fields.get("action") == "due":
-        info = reminders.reschedule(memory, fields.get("ref", ""), visit.text("when"))
+    action = fields.get("action")
+    ref = fields.get("ref", "")
+    if action == "done":
+        info = reminders.acknowledge(memory, ref)
+    elif action == "snooze":
+        until = fields.get("when") or fields.get("until") or SNOOZES[0]
+        info = reminders.snooze(memory, ref, until)
+    elif action == "due":
+        info = reminders.reschedule(memory, ref, visit.text("when"))
     else:
         raise InvalidInput('invalid action (one of "done", "snooze", "due")')
     if not visit.is_api:
@@ -315,7 +320,9 @@ def as_json(visit: Visit) -> dict[str, Any]:
     memory = visit.memory
     today = memory.clock().astimezone(memory.settings.reading_zone).date()
     month = _month(visit.fields.get("month") or today.isoformat())
-    days = by_day(memory, month, (month + timedelta(days=31)).replace(day=1))
+    # A month has at most 31 days, so this is a day of the next month.
+    day_of_next_month = month + timedelta(days=31)
+    days = by_day(memory, month, day_of_next_month.replace(day=1))
     shown_rows = reminder_rows(memory)
     listed = documents.notes(memory, [row.info for row in shown_rows])
     return {

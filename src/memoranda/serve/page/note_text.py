@@ -78,7 +78,8 @@ def as_html(
 
     project, path: the place of the note. Relative links begin at its folder.
     against: by the line of a list item, counted from 0: what contradicts it. The item is struck out,
-        with these words behind it, and the line is taken out of `against`.
+        with these words behind it, and the line is taken out of `against`. None if nothing
+        contradicts the note.
     """
     text = visible(text[:RENDERED])
     mark_counts = [len(_MARKS.findall(block)) for block in _BLOCKS.split(text)]

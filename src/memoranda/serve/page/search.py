@@ -436,9 +436,10 @@ def shown(memory: MemorySession, hit: Hit, asked: str = "") -> dict[str, Any]:
     origin = text_origin(memory, info)
     words = _words_to_mark(hit)
     whole_words = telling_words(asked)
-    named_elsewhere = {*hit.word_reasons, *hit.share_reasons()}
     title = memory.rules_for_reading().redacted(info.title)
     marks, passage = passage_of(hit)
+    # What is said of the hit elsewhere: by a coloured word, in the reasons, or as a mark.
+    said_elsewhere = {*hit.word_reasons, *hit.share_reasons(), *marks}
     return {
         "url": note_url(info.project, info.path),
         "writer": origin.writer,
@@ -454,7 +455,7 @@ def shown(memory: MemorySession, hit: Hit, asked: str = "") -> dict[str, Any]:
         "marks": [mark for mark in marks if not mark.startswith("newer: ")],
         "pieces": _pieces(words, _passage_shown(hit, passage), whole_words),
         "reasons": _reasons(hit.shares, ", ".join(dict.fromkeys(hit.words))),
-        "remarks": [remark for remark in hit.why if remark not in {*named_elsewhere, *marks}],
+        "remarks": [remark for remark in hit.why if remark not in said_elsewhere],
     }
 
 

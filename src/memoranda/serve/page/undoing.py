@@ -67,7 +67,7 @@ def show(visit: Visit) -> Response:
     change = memory.change_numbered(number)
     revisions = _revisions(memory, number, is_known=change is not None)
     revisions_shown = [
-        (revision, differences.of_revision(revision), _where(memory, revision))
+        (revision, differences.of_revision(revision), _present_note(memory, revision))
         for revision in revisions[:_MAX_DIFFERENCES]
     ]
     refusal = refused_undos(memory, [number]).get(number)
@@ -101,7 +101,7 @@ def _revisions(memory: MemorySession, number: int, *, is_known: bool) -> Sequenc
         raise
 
 
-def _where(memory: MemorySession, revision: Revision) -> NoteInfo | None:
+def _present_note(memory: MemorySession, revision: Revision) -> NoteInfo | None:
     """Return the note that a revision is about, at its present place. None if it is gone."""
     touched = revision.touched
     return where_now(memory, touched.project, touched.to or touched.path)
@@ -122,7 +122,7 @@ def _barred(
         later = [later_change] if later_change else []
     writer = RowWriter(memory, later)
     own_revision = revisions[0] if len(revisions) == 1 else None
-    note = _where(memory, own_revision) if own_revision else None
+    note = _present_note(memory, own_revision) if own_revision else None
     is_passable = refusal.obstacle in _PASSABLE and note is not None
     return Barred(
         refusal.obstacle,
@@ -219,7 +219,7 @@ def take_back_alone(visit: Visit, info: NoteInfo) -> None:
     revisions = memory.revisions(number)
     for revision in revisions:
         # A change may have touched other notes, too.
-        touched_note = _where(memory, revision)
+        touched_note = _present_note(memory, revision)
         if touched_note is None or touched_note.row != info.row:
             continue
         text = _text_without(memory, info, revision)
@@ -248,7 +248,7 @@ def undo(visit: Visit) -> Response | dict[str, Any]:
     if memory.agent is not None and number not in _own_numbers(memory):
         raise CannotUndo(f"it is no change of {memory.agent}", number=number)
     try:
-        undo_change = _undone(visit, number, run)
+        undo_change = _undo_named_changes(visit, number, run)
     except CannotUndo as refusal:
         return refused(visit, refusal, is_of_many=bool(run))
     if visit.is_api:
@@ -256,7 +256,7 @@ def undo(visit: Visit) -> Response | dict[str, Any]:
     return visit.back()
 
 
-def _undone(visit: Visit, number: int, run: int) -> Change:
+def _undo_named_changes(visit: Visit, number: int, run: int) -> Change:
     """Undo the changes that the form names, and return the new change.
 
     Raises CannotUndo, InvalidInput.
@@ -268,7 +268,8 @@ def _undone(visit: Visit, number: int, run: int) -> Change:
             raise InvalidInput("`together` must have the numbers of changes.")
         return memory.undo_together([number, *map(int, together)])
     if memory.agent is None and run:
-        return memory.undo_run(run)[0]
+        undo_change, _ = memory.undo_run(run)
+        return undo_change
     return memory.undo(number or None)
 
 

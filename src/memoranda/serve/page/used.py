@@ -104,15 +104,15 @@ class _Remarks(NamedTuple):
 def show(visit: Visit) -> Response:
     """Show which notes the agent in the field `agent` got."""
     agent = visit.text("agent")
-    return _listed(visit, {"agent": agent}, agent=agent)
+    return _show_calls(visit, {"agent": agent}, agent=agent)
 
 
 def of_note(visit: Visit, info: NoteInfo) -> Response:
     """Show which agents got a note."""
-    return _listed(visit, {"part": "used"}, info=info)
+    return _show_calls(visit, {"part": "used"}, info=info)
 
 
-def _listed(
+def _show_calls(
     visit: Visit, fields: Mapping[str, str], *, agent: str = "", info: NoteInfo | None = None
 ) -> Response:
     """Show the calls of an agent, or the calls that gave a note.
@@ -159,7 +159,10 @@ def _most_often(
 
 
 def _days(visit: Visit, rows: Iterable[Served], infos: Mapping[str, NoteInfo]) -> list[UsedDay]:
-    """Return calls by day and way, like calls as one row. The newest calls come first."""
+    """Return calls by day, and the calls of a day by the way in which they gave notes.
+
+    Calls that are alike share a row. The newest calls come first.
+    """
 
     def day(row: Served) -> date | None:
         """Return the day of a call in the reader's time zone."""
@@ -169,10 +172,12 @@ def _days(visit: Visit, rows: Iterable[Served], infos: Mapping[str, NoteInfo]) -
     days = []
     for _, day_calls in groupby(rows, day):
         calls = list(day_calls)
-        used_rows = _rows_of_day(calls, infos)
-        ways = {way: [row for row in used_rows if row.how == way] for way in _WAYS}
-        ways[_OTHER_WAY] = [row for row in used_rows if row.how not in _WAYS]
-        shown_ways = {way: way_rows for way, way_rows in ways.items() if way_rows}
+        rows_by_way: dict[str, list[UsedRow]] = {way: [] for way in (*_WAYS, _OTHER_WAY)}
+        for row in _rows_of_day(calls, infos):
+            way = row.how if row.how in _WAYS else _OTHER_WAY
+            rows_by_way[way].append(row)
+        # A way without a row is not shown.
+        shown_ways = {way: used_rows for way, used_rows in rows_by_way.items() if used_rows}
         days.append(UsedDay(calls[0].time, shown_ways))
     return days
 
@@ -242,7 +247,7 @@ def ask(visit: Visit) -> Response:
         nearest=nearest,
         is_too_short=is_too_short,
         nearness_of=partial(_nearness, floor),
-        spread=_spread(visit.memory, prompt) if nearest else [],
+        spread=_note_count_by_word(visit.memory, prompt) if nearest else [],
         remarks=remarks,
         words_of=partial(_words_of, remarks),
         told_no_more=_told_no_more(visit, agent),
@@ -261,7 +266,7 @@ def _nearness(floor: float, told_note: ToldNote) -> int | None:
     return int(100 * told_note.relevance / floor)
 
 
-def _spread(memory: MemorySession, prompt: str) -> list[tuple[str, int]]:
+def _note_count_by_word(memory: MemorySession, prompt: str) -> list[tuple[str, int]]:
     """Return the words of a prompt, each with the number of notes that have it, the rarest first."""
     counts = []
     for word in list(dict.fromkeys(telling_words(prompt)))[:_MAX_WORDS_COUNTED]:

@@ -407,7 +407,7 @@ async def viewed(
     # compute the text.
     csrf = digest(f"csrf {secret}") if is_owner else ""
     if request.method == "POST":
-        fields = await _posted(request, call, csrf)
+        fields = await _checked_fields(request, call, csrf)
     else:
         fields = _join_fields(parse_qsl(request.url.query, keep_blank_values=True))
         _check_lengths(fields)
@@ -450,26 +450,50 @@ def _answer_of(view: View, visit: Visit) -> Response:
     except MemorandaError as error:
         if visit.is_api or visit.is_part:
             raise
-        status = _status_of(error)
-        words = error_words(visit.reader_clock, error)
-        leads_nowhere = status == _NOT_FOUND and not visit.is_post
-        sought = _words_sought(visit) if leads_nowhere else ""
-        near = nearest(visit.memory, sought) if sought else []
-        return visit.html(
-            "error.html",
-            status,
-            words=words,
-            status_shown=status,
-            is_replaced=False,
-            sought=sought,
-            pages=near_pages(visit.request.path_params.get("address", "")) if leads_nowhere else [],
-            near=[info for info in near if not visit.memory.is_held_back(info)],
-            lately=_written_lately(visit.memory) if leads_nowhere and not near else [],
-            deleted=deleted_lately(visit.memory) if leads_nowhere else [],
-        )
+        return _framed_error(visit, error)
     if isinstance(answer, Response):
         return answer
     return JSONResponse(answer)
+
+
+def _framed_error(visit: Visit, error: MemorandaError) -> Response:
+    """Return the page about an error, with the usual frame.
+
+    For an address that leads nowhere, it shows where to go.
+    """
+    status = _status_of(error)
+    values: dict[str, Any] = {"sought": "", "pages": [], "near": [], "lately": [], "deleted": []}
+    if status == _NOT_FOUND and not visit.is_post:
+        values = _ways_out(visit)
+    return visit.html(
+        "error.html",
+        status,
+        words=error_words(visit.reader_clock, error),
+        status_shown=status,
+        is_replaced=False,
+        **values,
+    )
+
+
+def _ways_out(visit: Visit) -> dict[str, Any]:
+    """Return what a page offers whose address leads nowhere, as values for the template.
+
+    sought: the words that were probably looked for. "" if the address has none.
+    pages: pages with an address like this one.
+    near: notes with a title like `sought`.
+    lately: the notes that were written last, if no title is like `sought`.
+    deleted: notes that were deleted lately.
+    """
+    memory = visit.memory
+    sought = _words_sought(visit)
+    near = nearest(memory, sought) if sought else []
+    return {
+        "sought": sought,
+        "pages": near_pages(visit.request.path_params.get("address", "")),
+        "near": [info for info in near if not memory.is_held_back(info)],
+        "lately": [] if near else _written_lately(memory),
+        "deleted": deleted_lately(memory),
+    }
 
 
 def _written_lately(memory: MemorySession) -> list[NoteInfo]:
@@ -498,7 +522,7 @@ def _lines_of(fields: Mapping[str, str]) -> list[tuple[str, str]]:
     ]
 
 
-async def _posted(request: Request, call: AdmittedRequest, csrf: str) -> dict[str, str]:
+async def _checked_fields(request: Request, call: AdmittedRequest, csrf: str) -> dict[str, str]:
     """Check that the sender of a form may change something, and return the fields of the form.
 
     Raises RequestRefused if the sender may not, TimeoutError.

@@ -71,7 +71,7 @@ def show(visit: Visit) -> Response:
     if fields.get("part") == "panel":
         return graph_panel.show(visit)
     if fields.get("part") == "picture":
-        return _picture(visit)
+        return _show_drawing(visit)
     query_fields = {
         name: fields[name]
         for name in (*_FIELDS, "note", "cluster", "depth", "limit", "type", "by")
@@ -117,7 +117,7 @@ class LegendGroup:
     notes: int
 
 
-def _picture(visit: Visit) -> Response:
+def _show_drawing(visit: Visit) -> Response:
     """Show the page for a drawing: its legend, list and caption. The script draws it."""
     shown = drawing(visit)
     groups = shown["groups"]
@@ -163,14 +163,14 @@ def drawing(visit: Visit) -> dict[str, Any]:
     fields = visit.fields
     limit = min(visit.number("limit", FIRST_SHOWN) or FIRST_SHOWN, MOST)
     if fields.get("note"):
-        return _around(visit, [noted(memory, fields["note"])], limit)
+        return _drawing_around(visit, [noted(memory, fields["note"])], limit)
     if fields.get("q", "").strip() or any(fields.get(name) for name in _SEARCH_FIELDS):
         hits = memory.search(query_of(memory, fields), limit=HITS, explain=True)
-        return _around(visit, [hit.note for hit in hits], limit, hits.total) | hits.bound
-    return _whole(visit, limit)
+        return _drawing_around(visit, [hit.note for hit in hits], limit, hits.total) | hits.bound
+    return _drawing_of_all(visit, limit)
 
 
-def _whole(visit: Visit, limit: int) -> dict[str, Any]:
+def _drawing_of_all(visit: Visit, limit: int) -> dict[str, Any]:
     """Return the drawing of all notes, or of one cluster (a folder of notes).
 
     Very many notes are drawn as clusters. Otherwise at most `limit` notes are drawn. By default
@@ -194,11 +194,11 @@ def _whole(visit: Visit, limit: int) -> dict[str, Any]:
     memories = {place.row for place in all_places if place.phase and place.category}
     rows_by_importance = notes_that_matter(groups, memories, pairs, limit)
     infos = _infos_in(memory, all_places, set(rows_by_importance))
-    start = _centre(memory, rows_by_importance)
+    start = _row_of_middle_note(memory, rows_by_importance)
     return _notes(visit, infos, pairs, start=start, limit=limit, total=len(places), groups=groups)
 
 
-def _centre(memory: MemorySession, rows: Sequence[int]) -> set[int]:
+def _row_of_middle_note(memory: MemorySession, rows: Sequence[int]) -> set[int]:
     """Return the row of the note that belongs in the middle of a whole memory. Empty without notes.
 
     That is the first pinned note, or else the first note.
@@ -300,7 +300,9 @@ def _depth(visit: Visit) -> int:
     return min(max(visit.number("depth", default), 1), 4)
 
 
-def _around(visit: Visit, infos: Sequence[NoteInfo], limit: int, total: int = 0) -> dict[str, Any]:
+def _drawing_around(
+    visit: Visit, infos: Sequence[NoteInfo], limit: int, total: int = 0
+) -> dict[str, Any]:
     """Return a drawing of these notes and the notes near them.
 
     total: how many notes a search found, if it found more than are shown.

@@ -111,7 +111,7 @@ def _merge(visit: Visit, info: NoteInfo) -> NoteInfo:
 
 def are_memories(info: NoteInfo, other_note: NoteInfo) -> bool:
     """Whether both notes are memories. A merge of memories also joins their tags and links."""
-    return info.project == other_note.project == CATEGORY_PROJECT
+    return info.project == CATEGORY_PROJECT and other_note.project == CATEGORY_PROJECT
 
 
 def text_to_add(memory: MemorySession, info: NoteInfo, other_note: NoteInfo) -> str:

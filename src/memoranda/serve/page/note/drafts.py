@@ -63,7 +63,8 @@ def draft_of(visit: Visit) -> Draft:
     text = visit.fields.get("text", "").replace("\r\n", "\n")
     body = None
     if visit.fields.get("preview"):
-        body = _as_shown(visit.memory, text, *_place_of_draft(visit))
+        project, path = _place_of_draft(visit)
+        body = _as_shown(visit.memory, text, project, path)
     return Draft(_secrets(visit.memory, text), body)
 
 
@@ -86,10 +87,10 @@ def _as_shown(memory: MemorySession, text: str, project: str, path: str) -> Mark
     """Return a text as the page of its note will show it."""
     body = text[frontmatter.split(text).body_at :][:RENDERED]
     names = list(dict.fromkeys(name.strip() for name in _LINK.findall(body)))
-    return as_html(body, project, path, _targets(memory, project, names[:_MAX_LINKS]))
+    return as_html(body, project, path, _link_targets(memory, project, names[:_MAX_LINKS]))
 
 
-def _targets(memory: MemorySession, project: str, names: Sequence[str]) -> LinkTargets:
+def _link_targets(memory: MemorySession, project: str, names: Sequence[str]) -> LinkTargets:
     """Return where the links of a draft will lead."""
     addresses = {}
     ambiguous = {}

@@ -74,7 +74,9 @@ def erase(visit: Visit, info: NoteInfo) -> Response:
     if visit.fields.get("sure") != "yes":
         return form(visit, info)
     erased = visit.memory.erase(info)
-    return visit.html("erased.html", done=erased, mentions=_shown(visit.memory, erased.mentions))
+    return visit.html(
+        "erased.html", done=erased, mentions=_mentions_shown(visit.memory, erased.mentions)
+    )
 
 
 def masked_title(memory: MemorySession, info: NoteInfo) -> str:
@@ -93,7 +95,7 @@ def _beginning(memory: MemorySession, info: NoteInfo) -> str:
     return line if len(line) <= _MAX_BEGINNING else f"{line[:_MAX_BEGINNING]}…"
 
 
-def _shown(memory: MemorySession, mentions: Iterable[Mention]) -> list[ShownMention]:
+def _mentions_shown(memory: MemorySession, mentions: Iterable[Mention]) -> list[ShownMention]:
     """Return the mentions of an erasure as people know them."""
     return [_shown_mention(memory, mention) for mention in mentions]
 

@@ -184,12 +184,18 @@ def _with_runs_folded(rows: Sequence[Document]) -> list[Document]:
 
 
 def _is_repeated(newer: Document, row: Document) -> bool:
-    """Whether a change is like the newer one before it, by upkeep, and shows nothing else."""
+    """Whether a row of the history may go into the row above it, which is newer.
+
+    Both are changes of upkeep with the same verb. Neither moved the note, and the older one has no
+    lines to show.
+    """
     if newer["is_outside"] or row["is_outside"]:
         return False
-    is_silent = not any(difference.lines for difference in row["differences"])
-    is_alike = newer["verb"] == row["verb"] and newer["moved_from"] == row["moved_from"] == ""
-    return newer["is_upkeep"] and row["is_upkeep"] and is_silent and is_alike
+    if not (newer["is_upkeep"] and row["is_upkeep"]):
+        return False
+    has_moved_note = newer["moved_from"] != "" or row["moved_from"] != ""
+    has_lines = any(difference.lines for difference in row["differences"])
+    return newer["verb"] == row["verb"] and not has_moved_note and not has_lines
 
 
 def _linked_note(memory: MemorySession, step: PlacedChange) -> NoteInfo | None:

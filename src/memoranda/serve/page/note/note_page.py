@@ -61,7 +61,7 @@ from memoranda.serve.page.people.people_page import is_name
 from memoranda.serve.page.people.person import found_of
 from memoranda.serve.page.review import merge_pages
 from memoranda.serve.page.review.review_page import reasons_of
-from memoranda.serve.page.visit import HOME, Visit
+from memoranda.serve.page.visit import DONE, HOME, Visit
 from memoranda.serve.page.words.text_origin import agents_of_text, text_origin
 from memoranda.serve.page.words.writers import AUTHORS, writer_of
 from memoranda.text.unicode import flat
@@ -122,7 +122,7 @@ def show(visit: Visit) -> Response:
         # Nothing is done to one of them that might be meant for another.
         return visit.html("choose.html", 300, ref="", infos=copies, total=len(copies))
     if visit.is_post:
-        return _changed(visit)
+        return _carry_out_form(visit)
     if part_name == "meanwhile":
         return editing.meanwhile(visit, _place(visit))
     if part_name == "history":
@@ -130,13 +130,13 @@ def show(visit: Visit) -> Response:
     try:
         info = visit.memory.find(_place(visit))
     except NotFound:
-        return _elsewhere(visit)
+        return _redirect_to_present_place(visit)
     if part_name is None and _is_of_former_place(visit, info):
-        return _redirected(visit, info)
-    return _part(visit, info, part_name)
+        return _redirect_to(visit, info)
+    return _show_view(visit, info, part_name)
 
 
-def _part(visit: Visit, info: NoteInfo, part_name: str | None) -> Response:
+def _show_view(visit: Visit, info: NoteInfo, part_name: str | None) -> Response:
     """Return the page of a note, or another view of it (see `show`)."""
     if part_name in ("text", "download"):
         return _file(visit, info, part_name == "download")
@@ -157,7 +157,7 @@ def _page(visit: Visit, info: NoteInfo, note: Note) -> Response:
     memory = visit.memory
     outgoing = memory.outgoing(info)
     incoming = memory.incoming(info, _MAX_LINKS)
-    targets = _targets(memory, outgoing)
+    targets = _link_targets(memory, outgoing)
     telling = memory.telling(info)
     body = body_without_title(note.body, note.title)
     contradicted = contradicted_in(memory, info, outgoing)
@@ -334,7 +334,7 @@ def _last_used(memory: MemorySession, info: NoteInfo) -> datetime | None:
     return Upkeep(memory).uses().get(info.id)
 
 
-def _targets(memory: MemorySession, outgoing: Sequence[Edge]) -> LinkTargets:
+def _link_targets(memory: MemorySession, outgoing: Sequence[Edge]) -> LinkTargets:
     """Return where each wikilink of a note leads, and which wikilinks may mean several notes."""
     targets = {}
     ambiguous = {}
@@ -342,11 +342,11 @@ def _targets(memory: MemorySession, outgoing: Sequence[Edge]) -> LinkTargets:
         if edge.note is not None:
             targets[edge.target] = note_url(edge.note.project, edge.note.path)
         elif edge.state == _AMBIGUOUS:
-            ambiguous[edge.target] = _namesakes(memory, edge.target)
+            ambiguous[edge.target] = _namesake_count(memory, edge.target)
     return LinkTargets(targets, ambiguous)
 
 
-def _namesakes(memory: MemorySession, name: str) -> int:
+def _namesake_count(memory: MemorySession, name: str) -> int:
     """Return how many notes have a name."""
     try:
         memory.find(name)
@@ -357,22 +357,28 @@ def _namesakes(memory: MemorySession, name: str) -> int:
     return 1
 
 
-def _elsewhere(visit: Visit) -> Response:
+def _redirect_to_present_place(visit: Visit) -> Response:
     """Redirect to the present place of the note at this address.
 
     If it is gone, show its history.
     """
-    info = where_now(visit.memory, *_place(visit))
+    place = _place(visit)
+    project, path = place
+    info = where_now(visit.memory, project, path)
     if info is not None:
-        return _redirected(visit, info)
-    return note_history.show(visit, _place(visit), is_gone=True)
+        return _redirect_to(visit, info)
+    return note_history.show(visit, place, is_gone=True)
 
 
-def _redirected(visit: Visit, info: NoteInfo) -> Response:
-    """Redirect to the address of a note."""
+def _redirect_to(visit: Visit, info: NoteInfo) -> Response:
+    """Redirect to the address of a note.
+
+    The field DONE, which names the change that was just made, is kept for the message there.
+    """
     address = note_url(info.project, info.path)
-    if visit.fields.get("done"):
-        address += f"?done={quote(visit.fields['done'])}"
+    signed_change = visit.fields.get(DONE)
+    if signed_change:
+        address += f"?{DONE}={quote(signed_change)}"
     return RedirectResponse(address, 302)
 
 
@@ -391,8 +397,11 @@ def _file(visit: Visit, info: NoteInfo, is_download: bool) -> Response:
     return PlainTextResponse(visit.memory.file(info).data, headers=headers)
 
 
-def _changed(visit: Visit) -> Response:
-    """Carry out the action of a form, then redirect to the page of the note, where it is then."""
+def _carry_out_form(visit: Visit) -> Response:
+    """Carry out the action of a form, then redirect to the page of the note, where it is then.
+
+    The field `do` names the action. If the action has to be confirmed first, the question is shown.
+    """
     place = _place(visit)
     action = visit.fields.get("do", "")
     if action == "restore":
@@ -405,8 +414,8 @@ def _changed(visit: Visit) -> Response:
     if question is not None:
         return question
     if action == "edit":
-        return _edited(visit, info)
-    return _acted(visit, info)
+        return _save_edit(visit, info)
+    return _carry_out_action(visit, info)
 
 
 def _note_to_change(visit: Visit, place: Place) -> NoteInfo | None:
@@ -446,22 +455,22 @@ def _question(visit: Visit, info: NoteInfo) -> Response | None:
     if action == "edit":
         try:
             return editing.asked_again(visit, info)
-        except KeyError as missing:
-            raise InvalidInput(f"edit needs the field {missing}") from None
+        except KeyError as missing_field:
+            raise InvalidInput(f"edit needs the field {missing_field}") from None
     return None
 
 
-def _edited(visit: Visit, info: NoteInfo) -> Response:
+def _save_edit(visit: Visit, info: NoteInfo) -> Response:
     """Save the text of a form. If it is in conflict or has a secret, show the form again."""
     try:
-        return _acted(visit, info)
+        return _carry_out_action(visit, info)
     except Conflict:
         return editing.conflict(visit, info)
     except SecretRefused as refused:
         return editing.with_secret(visit, info, refused)
 
 
-def _acted(visit: Visit, info: NoteInfo) -> Response:
+def _carry_out_action(visit: Visit, info: NoteInfo) -> Response:
     """Do the action of a form to a note, then redirect to its page, which may have moved."""
     new_place = note_actions.act(visit, info)
     target = visit.fields.get("back") or (visit.note_address(new_place) if new_place else HOME)

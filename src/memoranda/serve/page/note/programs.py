@@ -28,7 +28,10 @@ class Opening(NamedTuple):
 
 
 def is_local(host: str | None) -> bool:
-    """Whether a page at this host is read on the machine of the notes."""
+    """Whether a page at this host is read on the machine of the notes.
+
+    host: the host in the address of the page. False if it is None, as in an address without a host.
+    """
     return host in _LOCAL
 
 

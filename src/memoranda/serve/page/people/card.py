@@ -110,13 +110,13 @@ def nest_contradicted(name: str, facts: Sequence[Fact], contradicted: list[Fact]
     """
     said = [fact for fact in facts if fact.source is not None]
     for old_fact in list(contradicted):
-        against = _against(name, old_fact, said)
+        against = _contradicting_fact(name, old_fact, said)
         if against is not None:
             against.before.append(old_fact)
             contradicted.remove(old_fact)
 
 
-def _against(name: str, old_fact: Fact, said: Iterable[Fact]) -> Fact | None:
+def _contradicting_fact(name: str, old_fact: Fact, said: Iterable[Fact]) -> Fact | None:
     """Return the fact in `said` that contradicts an older fact, or None.
 
     name: the name that both are about.

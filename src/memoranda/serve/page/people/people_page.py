@@ -181,7 +181,7 @@ def _names(
     rows = []
     for places in names_shown:
         own_infos = [info_by_id[place.id] for place in places if place.id in info_by_id]
-        role = _role(memory, places[0].title, own_infos, newest)
+        role = _role_words(memory, places[0].title, own_infos, newest)
         learned = _learned_last(places[0].title, newest, folded_names)
         rows.append(
             {
@@ -224,7 +224,7 @@ def _learned_last(
     return next(about, naming[0] if naming else None)
 
 
-def _role(
+def _role_words(
     memory: MemorySession,
     name: str,
     infos: Sequence[NoteInfo],
@@ -273,10 +273,11 @@ def _role_said(
 
 def _beginning(memory: MemorySession, infos: Sequence[NoteInfo]) -> str:
     """Return the first line in the notes of a name that says more than the name, or ""."""
-    told = [info for info in infos if not memory.is_held_back(info)]
-    for info, text in zip(told, contents(memory, told), strict=True):
+    shown_infos = [info for info in infos if not memory.is_held_back(info)]
+    for info, text in zip(shown_infos, contents(memory, shown_infos), strict=True):
         for line in plain_text(text).splitlines():
             words = _CATEGORY.sub(r"\1: ", line.strip().removeprefix("• "))
+            # A line with the title and one sign, such as `Ann.`, says no more than the name.
             if len(words) > len(info.title) + 1:
                 return words
     return ""

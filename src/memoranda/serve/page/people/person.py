@@ -320,15 +320,20 @@ def _learned_last(memory: MemorySession, page: About) -> TextOrigin | None:
 def _set_contradicted_memories_apart(
     memory: MemorySession, mentions: dict[str, list[Learned]]
 ) -> None:
-    """Say of memories whether they are claims, and move those that a newer note contradicts."""
+    """Say of memories whether they are claims, and move those that a newer note contradicts.
+
+    A contradiction that agents are told of counts first. Other memories are compared by their titles.
+
+    mentions: the notes by kind. `memories` keeps those that hold, and `contradicted` gets the others.
+    """
     infos = [learned.info for learned in mentions.get("memories", [])]
-    newer = newer_statements(memory, infos)
+    newer_by_row = newer_statements(memory, infos)
     all_statements = statements_of(infos)
     standing: list[Learned] = []
     contradicted: list[Learned] = []
     for learned in mentions.get("memories", []):
         learned.is_claim = _is_claim(memory, learned.info)
-        pairs = newer.get(learned.info.row, {}).values()
+        pairs = newer_by_row.get(learned.info.row, {}).values()
         learned.is_asked = any(pair.is_asked for pair in pairs)
         if pairs:
             learned.newer = max((pair.new for pair in pairs), key=lambda new: new.moment)
@@ -377,7 +382,10 @@ def _cards(page: About) -> list[tuple[Part | None, list[Fact]]]:
 
 
 def _set_mentions_apart(memory: MemorySession, page: About) -> None:
-    """Separate the texts about the name from texts that only mention it, each newest first."""
+    """Separate the texts about the name from texts that only mention it, each newest first.
+
+    The kinds `memories` and `notes` of the mentions become the kinds `about` and `naming`.
+    """
     titles = chain.from_iterable(titles_of(memory, kind) for kind in KINDS)
     names = [fold(title) for title in titles]
     about: list[Learned] = []
@@ -396,14 +404,14 @@ def _set_mentions_apart(memory: MemorySession, page: About) -> None:
 
 def _tell_facts_once(page: About) -> None:
     """Leave each fact in the first of the notes that have it."""
-    told: set[tuple[str, str]] = set()
+    keys_told: set[tuple[str, str]] = set()
     for part in page.parts:
-        facts = []
+        new_facts = []
         for fact in part.facts:
-            if fact.key not in told:
-                facts.append(fact)
-            told.add(fact.key)
-        part.facts = facts
+            if fact.key not in keys_told:
+                new_facts.append(fact)
+            keys_told.add(fact.key)
+        part.facts = new_facts
 
 
 def _tell_notes_once(page: About, own_rows: Collection[int]) -> None:
@@ -414,15 +422,23 @@ def _tell_notes_once(page: About, own_rows: Collection[int]) -> None:
 
     own_rows: the rows of the notes of the name, which are told by their facts.
     """
-    told = set(own_rows)
+    # The rows of the notes that have their place already.
+    rows_told = set(own_rows)
+    # Memories and reminders
     for kind, mentions in page.mentions.items():
         if kind != "notes":
-            told.update(chain.from_iterable(_rows(learned) for learned in mentions))
-    related_rows = _tell_relations_once(page, [item for item in page.relations if item.name], told)
-    told |= related_rows
-    notes = [item for item in page.mentions.get("notes", []) if item.info.row not in told]
-    told.update(chain.from_iterable(_rows(learned) for learned in notes))
-    _tell_relations_once(page, [item for item in page.relations if not item.name], told)
+            rows_told.update(chain.from_iterable(_rows(learned) for learned in mentions))
+    # Relations with a name
+    relations = [related for related in page.relations if related.name]
+    rows_told |= _tell_relations_once(page, relations, rows_told)
+    # Passages
+    notes = [
+        learned for learned in page.mentions.get("notes", []) if learned.info.row not in rows_told
+    ]
+    rows_told.update(chain.from_iterable(_rows(learned) for learned in notes))
+    # Links
+    links = [related for related in page.relations if not related.name]
+    _tell_relations_once(page, links, rows_told)
     page.mentions["notes"] = notes
     page.mentions = {kind: mentions for kind, mentions in page.mentions.items() if mentions}
     page.relations = [related for related in page.relations if related.notes]
@@ -434,22 +450,27 @@ def _rows(learned: Learned) -> list[int]:
 
 
 def _tell_relations_once(
-    page: About, relations: Sequence[RelatedNotes], told: Collection[int]
+    page: About, relations: Sequence[RelatedNotes], rows_elsewhere: Collection[int]
 ) -> set[int]:
     """Keep each note in its first relation only. Its other relations go to `page.also`.
 
-    told: the rows of notes that are told elsewhere.
+    rows_elsewhere: the rows of notes that are told elsewhere. No relation keeps them.
 
-    Returns the rows of the notes that are left.
+    Returns the rows of the notes that the relations keep.
     """
-    rows: set[int] = set()
+    kept_rows: set[int] = set()
     for related in relations:
+        kept_notes = []
         for info in related.notes:
-            if info.row in rows and related.name:
-                page.also.setdefault(info.row, []).append(related)
-        related.notes = [info for info in related.notes if info.row not in {*told, *rows}]
-        rows.update(info.row for info in related.notes)
-    return rows
+            if info.row in kept_rows:
+                # An earlier relation has this note. A relation without a name adds nothing to it.
+                if related.name:
+                    page.also.setdefault(info.row, []).append(related)
+            elif info.row not in rows_elsewhere:
+                kept_notes.append(info)
+        related.notes = kept_notes
+        kept_rows.update(info.row for info in kept_notes)
+    return kept_rows
 
 
 def _naming(memory: MemorySession, infos: Sequence[NoteInfo], name: str) -> list[NoteInfo]:
@@ -475,8 +496,8 @@ def _mentions(memory: MemorySession, hits: Iterable[Hit]) -> dict[str, list[Lear
         if hit.note.row in holding:
             _, passage = passage_of(hit)
             passage = readable_passage(passage, hit.note.title)
-            learned = Learned(hit.note, passage, _before(memory, hit.note))
-            mentions.setdefault(_kind(hit.note), []).append(learned)
+            learned = Learned(hit.note, passage, _earlier_versions(memory, hit.note))
+            mentions.setdefault(_heading_of(hit.note), []).append(learned)
     return mentions
 
 
@@ -485,11 +506,12 @@ def _add_newest(
 ) -> None:
     """Add the notes among `infos` that hold now, do not look planted and are missing in `mentions`."""
     holding = valid_notes(memory, [info.row for info in infos])
-    told = {learned.info.row for learned in chain.from_iterable(mentions.values())}
+    present_rows = {learned.info.row for learned in chain.from_iterable(mentions.values())}
     for info in infos:
-        if info.row in holding and info.row not in told and not memory.is_held_back(info):
-            learned = Learned(info, info.title, _before(memory, info))
-            mentions.setdefault(_kind(info), []).append(learned)
+        is_new = info.row in holding and info.row not in present_rows
+        if is_new and not memory.is_held_back(info):
+            learned = Learned(info, info.title, _earlier_versions(memory, info))
+            mentions.setdefault(_heading_of(info), []).append(learned)
     for items in mentions.values():
         items.sort(key=lambda learned: learned.info.created, reverse=True)
 
@@ -521,7 +543,7 @@ def _not_holding(
     ]
 
 
-def _before(memory: MemorySession, info: NoteInfo) -> list[NoteInfo]:
+def _earlier_versions(memory: MemorySession, info: NoteInfo) -> list[NoteInfo]:
     """Return the earlier versions of a note, which it or one of them replaced, the newest first."""
     if not info.may_say(("supersedes",)):
         return []
@@ -529,7 +551,7 @@ def _before(memory: MemorySession, info: NoteInfo) -> list[NoteInfo]:
     return sorted(others, key=lambda other: other.created, reverse=True)
 
 
-def _kind(info: NoteInfo) -> str:
+def _heading_of(info: NoteInfo) -> str:
     """Return the heading for a note among the passages."""
     if info.category == REMINDERS:
         return "reminders"

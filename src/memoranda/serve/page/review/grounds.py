@@ -117,6 +117,7 @@ def _quoted(language: str, words: Sequence[str]) -> str:
 def _of_contradiction(visit: Visit, quotes: Sequence[Quote], notes: Sequence[Note]) -> list[str]:
     """Say which two values one thing has, who wrote them when, and who else says so."""
     language = visit.language
+    # The first note has the first value, and the second note the second.
     first, second = quotes[:2]
     sentences = [
         translated(
@@ -139,6 +140,7 @@ def _of_contradiction(visit: Visit, quotes: Sequence[Quote], notes: Sequence[Not
         sentence = "{who} wrote the first ({day}), {other} the second ({other_day})."
         other = _later_word(language, notes[1])
         sentences.append(translated(language, sentence, who=who, other=other, **days))
+    # Whether other notes say the same as one of the two
     if max(first.notes, second.notes) > 1:
         sentence = "The first is in {first}, the second in {second}."
         weights = {"first": _weight(language, first), "second": _weight(language, second)}

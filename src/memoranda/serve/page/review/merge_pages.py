@@ -47,7 +47,7 @@ def ask(visit: Visit, info: NoteInfo) -> Response:
     text = visit.text("other")
     if not text:
         return _other_title(visit, info, 400, problem="Name the other note.")
-    infos = _meant(memory, text)
+    infos = _notes_named(memory, text)
     other_notes = [candidate for candidate in infos if candidate.row != info.row]
     if infos and not other_notes:
         problem = "A note cannot be merged into itself. Name another one."
@@ -57,30 +57,40 @@ def ask(visit: Visit, info: NoteInfo) -> Response:
         return _other_title(visit, info, 404, problem="No note has this title.", infos=near)
     if len(other_notes) > 1:
         return _other_title(visit, info, 200, problem="", infos=other_notes)
-    return _both(visit, info, other_notes[0])
+    return _show_both(visit, info, other_notes[0])
 
 
-def _both(visit: Visit, info: NoteInfo, other: NoteInfo) -> Response:
-    """Show two notes and the note that a merge makes of them, before they are merged."""
-    notes = [visit.memory.read(note, count=False) for note in (info, other)]
-    panes = panes_of(notes)
+def _show_both(visit: Visit, info: NoteInfo, other: NoteInfo) -> Response:
+    """Show two notes and the note that a merge makes of them, before they are merged.
+
+    info: the note that stays.
+    other: the note that goes into it.
+    """
+    # Showing notes in order to ask about them is no use of them, so the reads are not counted.
+    note = visit.memory.read(info, count=False)
+    other_note = visit.memory.read(other, count=False)
+    panes = panes_of([note, other_note])
+    # Two notes with one id, as copies of a file have it, are one pane without a caption.
     if len(panes) == 2:
         panes[0].caption = "Stays"
         panes[1].caption = "Goes into it"
     # The other's title becomes a heading. As in other places, a secret in a title is masked.
     masked_title = visit.memory.rules_for_reading().redacted(other.title)
     added_text = text_to_add(visit.memory, info, other).replace(other.title, masked_title, 1)
-    own_tags = {tag.casefold() for tag in info.tags}
-    new_tags = [tag for tag in other.tags if tag.casefold() not in own_tags]
+    # Only a merge of memories joins their tags.
+    new_tags: list[str] = []
+    if are_memories(info, other):
+        own_tags = {tag.casefold() for tag in info.tags}
+        new_tags = [tag for tag in other.tags if tag.casefold() not in own_tags]
     return visit.html(
         "merge.html",
         note=info,
         other=other,
         panes=panes,
-        is_same=say_the_same(notes),
-        differences=differences_of(visit.language, notes[0].content, notes[1].content),
-        result=_result(notes[0].content, added_text),
-        new_tags=new_tags if are_memories(info, other) else [],
+        is_same=say_the_same([note, other_note]),
+        differences=differences_of(visit.language, note.content, other_note.content),
+        result=_merged_lines(note.content, added_text),
+        new_tags=new_tags,
     )
 
 
@@ -138,7 +148,7 @@ def _differing_places(text: str, other_text: str) -> list[tuple[str, str]]:
     return places
 
 
-def _result(text: str, added_text: str) -> list[Line]:
+def _merged_lines(text: str, added_text: str) -> list[Line]:
     """Return the lines of a note after a merge, with the added ones marked as new.
 
     They are without the marks of Markdown, as in the panes of the two notes. Only the end of a long
@@ -171,7 +181,7 @@ def _other_title(visit: Visit, info: NoteInfo, status: int, **values: Any) -> Re
     return visit.html("merge_which.html", status, note=info, typed=typed, **{"infos": []} | values)
 
 
-def _meant(memory: MemorySession, text: str) -> list[NoteInfo]:
+def _notes_named(memory: MemorySession, text: str) -> list[NoteInfo]:
     """Return the notes that a text names: one by its id or place, else all notes of this name."""
     try:
         exact = noted(memory, text, looseness=Looseness.EXACT)

@@ -197,28 +197,28 @@ def show(visit: Visit) -> Response | dict[str, Any]:
     kind = visit.text("kind")
     if kind:
         items = _of_kind(visit, items, kind)
-    values = _triage(visit, items) | {"counts": counts}
+    values = _triage_values(visit, items) | {"counts": counts}
     values["shared"] = _shared_choices(kind) if kind and len(items) > 1 else []
     return visit.part_or_page("review_part.html", "review.html", **values)
 
 
-def _triage(visit: Visit, items: Sequence[ReviewItem]) -> dict[str, Any]:
+def _triage_values(visit: Visit, items: Sequence[ReviewItem]) -> dict[str, Any]:
     """Return the values for the template: the list of questions, and the chosen one in full."""
     if not items:
         return {"items": [], "kinds": TITLES}
-    position = _position(items, visit.text("at"))
+    position = _position_of(items, visit.text("at"))
     question = _question(visit, items[position])
     return {
         "items": items,
         "kinds": TITLES,
         "question": question,
-        "alike": _alike(visit, items, question),
+        "alike": _questions_alike(visit, items, question),
         "position": position,
         "minutes": max(1, round(len(items) * _SECONDS_PER_QUESTION / 60)),
-        "shorts": [_short(item) for item in items],
+        "shorts": [_subject_of(item) for item in items],
         "addresses": [_address(visit, item) for item in items],
         "categories": [name for name in CATEGORIES if name != INBOX],
-        "following": _following(visit, items, position),
+        "following": _address_of_following(visit, items, position),
     }
 
 
@@ -249,7 +249,7 @@ def _shared_choice(answer: SharedAnswer) -> Choice:
     return Choice(answer.letter, answer.label, key, is_dangerous=answer.letter == DELETE)
 
 
-def _position(items: Sequence[ReviewItem], key: str) -> int:
+def _position_of(items: Sequence[ReviewItem], key: str) -> int:
     """Return the index of the question with this key. 0 if no question has it."""
     return next((number for number, item in enumerate(items) if item.key == key), 0)
 
@@ -263,7 +263,7 @@ def _address(visit: Visit, item: ReviewItem) -> str:
     return f"{REVIEW}?{urlencode(fields, errors='replace')}"
 
 
-def _short(item: ReviewItem) -> str:
+def _subject_of(item: ReviewItem) -> str:
     """Return the subject of a question: the text that it quotes, or else its beginning."""
     if item.quotes:
         values = " / ".join(quote.value for quote in item.quotes)
@@ -273,7 +273,7 @@ def _short(item: ReviewItem) -> str:
     return plain_text(item.subject or item.text[:_MAX_SUBJECT_CHARACTERS])
 
 
-def _following(visit: Visit, items: Sequence[ReviewItem], position: int) -> str:
+def _address_of_following(visit: Visit, items: Sequence[ReviewItem], position: int) -> str:
     """Return the address of the question that follows the one at `position`."""
     if len(items) < 2:
         return REVIEW
@@ -283,22 +283,29 @@ def _following(visit: Visit, items: Sequence[ReviewItem], position: int) -> str:
     return _address(visit, items[following])
 
 
-def _alike(visit: Visit, items: Sequence[ReviewItem], question: Question) -> Alike | None:
-    """Return the questions like this one, if its recommended answer can be given to all at once.
+def _questions_alike(visit: Visit, items: Sequence[ReviewItem], question: Question) -> Alike | None:
+    """Return the questions like this one, which its recommended answer may settle all at once.
 
-    None if there are no others, or if no answer is recommended.
+    They are of its kind, about notes of the same writer. None if there are no others, if no answer
+    is recommended, or if the note of the question is gone.
+
+    items: the questions of the list.
     """
     choice = _shared_main_choice(question)
     if choice is None:
         return None
-    writers = _writers(visit, [item for item in items if item.kind == question.item.kind])
-    writer = writers.get(question.item.key)
-    keys = [key for key, other_writer in writers.items() if other_writer == writer]
-    if writer is None or len(keys) < 2:
+    items_of_kind = [item for item in items if item.kind == question.item.kind]
+    writer_by_key = _writer_by_question(visit, items_of_kind)
+    writer = writer_by_key.get(question.item.key)
+    if writer is None:
         return None
-    other = next((item for item in items if item.key not in keys), None)
-    following = REVIEW if other is None else _address(visit, other)
-    return Alike("\n".join(keys), len(keys), writer, choice, following)
+    alike_keys = [key for key, name in writer_by_key.items() if name == writer]
+    if len(alike_keys) < 2:
+        return None
+    # After the answer, the first question that it does not settle is shown.
+    next_item = next((item for item in items if item.key not in alike_keys), None)
+    following = REVIEW if next_item is None else _address(visit, next_item)
+    return Alike("\n".join(alike_keys), len(alike_keys), writer, choice, following)
 
 
 def _shared_main_choice(question: Question) -> Choice | None:
@@ -310,7 +317,7 @@ def _shared_main_choice(question: Question) -> Choice | None:
     return None
 
 
-def _writers(visit: Visit, items: Sequence[ReviewItem]) -> dict[str, str]:
+def _writer_by_question(visit: Visit, items: Sequence[ReviewItem]) -> dict[str, str]:
     """Return who wrote the first note of each question, by the key of the question.
 
     Questions without a note, or whose note is gone, are left out.
@@ -612,15 +619,18 @@ def _choices(item: ReviewItem, is_of_two_things: bool) -> list[Choice]:
 
 
 def _answer(visit: Visit) -> Response | dict[str, Any]:
-    """Answer a question as the form says. The fields `ref` or `refs` have the keys of many questions instead."""
-    before = visit.memory.journal_stamp()
+    """Answer one question or many, as the form says.
+
+    The field `key` names one question. The fields `ref` or `refs` have the keys of many.
+    """
+    stamp_before = visit.memory.journal_stamp()
     choice = visit.fields.get("choice", "")
     keys = (visit.text("refs") or visit.text("ref")).splitlines()
     if keys:
         items = visit.memory.decide_all(keys, choice)
     else:
         items = [visit.memory.decide(visit.fields.get("key", ""), choice)]
-    take_out(visit, {item.key for item in items}, before)
+    take_out(visit, {item.key for item in items}, stamp_before)
     if visit.is_api:
         shown_items = [documents.question(item) for item in items]
         many = {"items": shown_items} if keys else {"item": shown_items[0]}

@@ -172,7 +172,7 @@ def _own_files(change: Change) -> list[Touched]:
 
 def word_of(change: Change) -> str:
     """Return the word for a change: LEARNED, CHANGED or FORGOT."""
-    # Undoing a write does not count as forgetting: the page says "took back".
+    # An undo may delete the note, but it forgets nothing: the row says "took back".
     if change.undoes is not None:
         return CHANGED
     return _WORD_OF.get(change.verb, CHANGED)

@@ -304,7 +304,10 @@ def next_page(runs: Sequence[Sequence[Change]]) -> int:
 
 
 def _days(visit: Visit, runs: Sequence[Sequence[Change]]) -> list[Day]:
-    """Group the runs by day in the reader's time zone, and on each day by session."""
+    """Group the runs by day in the reader's time zone, and on each day by session.
+
+    runs: the changes of each run, the latest first.
+    """
     memory = visit.memory
     changes = list(chain.from_iterable(runs))
     zone = memory.settings.reading_zone
@@ -312,8 +315,8 @@ def _days(visit: Visit, runs: Sequence[Sequence[Change]]) -> list[Day]:
     days: dict[str, Day] = {}
     for run in runs:
         latest = run[0]
-        key = f"{parse_stamp(latest.time).astimezone(zone):%Y-%m-%d}"
-        day = days.setdefault(key, Day(latest.time))
+        local_day = f"{parse_stamp(latest.time).astimezone(zone):%Y-%m-%d}"
+        day = days.setdefault(local_day, Day(latest.time))
         if is_upkeep(run):
             _add_tidying(memory, day, run, writer)
         else:

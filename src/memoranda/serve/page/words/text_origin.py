@@ -106,10 +106,10 @@ def _wrote_text(memory: MemorySession, change: Change, touched: Touched) -> bool
         return True
     # In a note that a change is not about, it only moved links.
     is_edit = (change.project, change.path) == (touched.project, touched.path)
-    return _words(revision.before, is_edit) != _words(revision.after, is_edit)
+    return _body_of(revision.before, is_edit) != _body_of(revision.after, is_edit)
 
 
-def _words(text: str, with_targets: bool) -> str:
+def _body_of(text: str, with_targets: bool) -> str:
     """Return the text of a note without its header.
 
     with_targets: whether to keep where its links lead.

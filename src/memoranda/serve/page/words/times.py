@@ -95,7 +95,10 @@ def time_words(clock: Clock, at: Time) -> str:
 
 
 def _with_clock(clock: Clock, local: datetime) -> str:
-    """Return a local time of another hour in words."""
+    """Return a local time in words with its clock: `today 09:05`, `Thu 09:05`, `Nov 3, 09:05`.
+
+    A day more than a week ago has no clock: `Nov 3`.
+    """
     near_days = {
         0: "today {clock}",
         -1: "yesterday {clock}",
@@ -187,13 +190,16 @@ def month_words(language: str, day: date) -> str:
 
 
 def heading_of_day(clock: Clock, at: Time) -> str:
-    """Return a heading for the day of a moment: `Today`, `Yesterday`, `Thursday`, `Nov 25`."""
+    """Return a heading for the day of a moment: `Today`, `Yesterday`, `Thursday`, `Nov 25`.
+
+    A text that is neither a day nor a stamp is returned unchanged.
+    """
     day = day_in(at)
-    local = clock.local(at) if day is None else None
-    if local is not None:
-        day = local.date()
     if day is None:
-        return str(at or "")
+        local = clock.local(at)
+        if local is None:
+            return str(at or "")
+        day = local.date()
     days = (clock.today - day).days
     if days == 0:
         return translated(clock.language, "Today")

@@ -34,6 +34,8 @@ def title_of_revision(revision: Revision | None) -> str:
     """Return the title that a note had after a change, or before it if the change removed the note.
 
     If the history keeps neither text, it is the name of the file.
+
+    revision: what the change did to the note. None has the title "".
     """
     if revision is None:
         return ""

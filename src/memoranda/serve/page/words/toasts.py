@@ -31,7 +31,7 @@ class Toast:
 
     change: the change as the ledger has it.
     title: the title of its note. "" if a text of it has a secret.
-    other: the title of the note that it merged into the first. "" if it merged none.
+    merged_title: the title of the note that it merged into the first. "" if it merged none.
     others: how many more notes it changed.
     properties: the properties of the first note that it changed, by name.
     put_off_to: the time until which it put a reminder off. "" if it did not.
@@ -42,7 +42,7 @@ class Toast:
 
     change: Change
     title: str
-    other: str
+    merged_title: str
     others: int
     properties: dict[str, PropertyChange]
     put_off_to: str
@@ -52,24 +52,39 @@ class Toast:
 
 
 def toast_of(memory: MemorySession, change: Change) -> Toast:
-    """Return the message about a change."""
+    """Return the message about a change. If its texts have a secret, it names no title."""
     revisions = differences.joined_moves(memory.revisions(change.number, limit=_MAX_TEXTS))
-    is_secret = have_secret(memory, revisions)
     own_revision = _own_revision(change, revisions)
-    removed = [revision for revision in revisions if revision.after is None]
-    other = title_of_revision(removed[0]) if change.verb == _MERGE and removed else ""
+    title = ""
+    merged_title = ""
+    if not have_secret(memory, revisions):
+        title = _title(memory, change, own_revision)
+        merged_title = _merged_title(change, revisions)
+    # A text that is brought back was masked when it was first written. That is no news.
+    masked = [] if change.verb in RESTORING else masked_in(memory, revisions)
     properties = _properties(own_revision)
     return Toast(
         change,
-        title="" if is_secret else _title(memory, change, own_revision),
-        other="" if is_secret else other,
+        title=title,
+        merged_title=merged_title,
         others=change.count_of_others(),
         properties=properties,
         put_off_to=time_put_off_to(properties.values()),
-        masked=() if change.verb in RESTORING else tuple(masked_in(memory, revisions)),
+        masked=tuple(masked),
         may_undo=not refused_undos(memory, [change.number]),
         redoes=redoes(memory, change),
     )
+
+
+def _merged_title(change: Change, revisions: Sequence[Revision]) -> str:
+    """Return the title of the note that a change merged into another one. "" if it merged none."""
+    if change.verb != _MERGE:
+        return ""
+    # Of the two notes of a merge, only the one that goes into the other has no text afterwards.
+    for revision in revisions:
+        if revision.after is None:
+            return title_of_revision(revision)
+    return ""
 
 
 def redoes(memory: MemorySession, change: Change) -> bool:

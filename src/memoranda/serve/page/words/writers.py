@@ -44,7 +44,10 @@ def colour_of(agent: str | None) -> str:
 
 
 def initial_of(agent: str | None) -> str:
-    """Return the letters in an agent's avatar: two of a Latin name, otherwise one."""
+    """Return the letters in an agent's avatar: two of a Latin name, otherwise one.
+
+    agent: the name of the agent. None means the owner, who has no letters: "".
+    """
     name = (agent or "").lstrip("<>[]()")
     is_latin = name[:2].isascii()
     if is_latin:
@@ -89,6 +92,8 @@ def via(client: str | None) -> str:
     """Return the program or interface through which something was written, in words to translate.
 
     "" if there is nothing to say.
+
+    client: the program or interface as a note or change names it. None if it names neither.
     """
     return _INTERFACES.get(client or "", client or "")
 

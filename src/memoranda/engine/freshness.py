@@ -1124,7 +1124,14 @@ class Freshness:
         """
         from memoranda.index.sync import BATCH
 
-        application = _Application(self, source, changes, result, progress, ahead)
+        application = _Application(
+            freshness=self,
+            source=source,
+            changes=changes,
+            result=result,
+            progress=progress,
+            ahead=ahead,
+        )
         # Helper processes read many files ahead. They would begin again after each note that is
         # left out, so from the first such note on, this process reads the files itself.
         bulk_source = self._reader.bulk_source_of(source)

@@ -162,6 +162,17 @@ def _claims_about(db: sqlite3.Connection, subject: str) -> list[ClaimRow]:
 
     plain_subject = subject.rpartition("\0")[2]
     return [
-        ClaimRow(note, Claim(plain_subject, name, value, line, start, stop, ClaimKind(kind)))
+        ClaimRow(
+            note,
+            Claim(
+                subject=plain_subject,
+                name=name,
+                value=value,
+                line=line,
+                start=start,
+                stop=stop,
+                kind=ClaimKind(kind),
+            ),
+        )
         for note, name, value, line, start, stop, kind in rows
     ]

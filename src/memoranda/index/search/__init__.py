@@ -131,7 +131,9 @@ def search(
 
     # Search by words. Hits far behind the page are not counted.
     with search_context(db, query, viewer) as context:
-        page = _Search(context, limit, offset, explain, today, near).run()
+        page = _Search(
+            context=context, limit=limit, offset=offset, explain=explain, today=today, near=near
+        ).run()
         most_counted = counted_to(offset + limit)
         if page.total > most_counted:
             page.total = most_counted

@@ -120,6 +120,13 @@ _NEIGHBORS = (
 )
 
 
+def _rows_in(joined: str | None) -> list[int]:
+    """Return the rows that `group_concat` joined by commas. It gives None for no rows."""
+    # In brackets, numbers with commas between them are a list in JSON.
+    rows: list[int] = json.loads(f"[{joined or ''}]")
+    return rows
+
+
 @dataclass(slots=True)
 class NoteText:
     """The texts of a note that a search reads.
@@ -501,7 +508,7 @@ class SearchContext:
             # no places of words, so it cannot match phrases.
             return []
         # A single text is read faster than many rows.
-        result = json.loads(f"[{newest_rows or ''}]")
+        result = _rows_in(newest_rows)
         self._cache.keep({cache_key: result}, len(match) + 40 * len(result))
         return result
 
@@ -832,10 +839,7 @@ class SearchContext:
         neighbor_rows = self.db.execute(
             _NEIGHBORS, {"rows": _json(rows), "viewer": self._viewer}
         ).fetchall()
-        return {
-            row: (json.loads(f"[{before or ''}]"), json.loads(f"[{after or ''}]"))
-            for row, before, after in neighbor_rows
-        }
+        return {row: (_rows_in(before), _rows_in(after)) for row, before, after in neighbor_rows}
 
     def speakers(self, words: Sequence[str]) -> set[str]:
         """Return the words among these that name a speaker in a note that the viewer may see."""

@@ -58,8 +58,8 @@ def former_rows(
     notes = list(candidates)
     name = _name_of_memory(target)
     if name:
-        # A memory keeps its name in every category. Without a note of that name, the memory may have
-        # been merged into another one.
+        # A memory keeps its name in every category. Without a note of that name, the memory may
+        # have been merged into another one.
         rows = [note.row for note in notes if _is_called(note, name)]
         return rows or _merged_rows(db, name, viewer)
     # Any other note has a former address only if upkeep archived it.

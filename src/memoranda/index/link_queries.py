@@ -624,8 +624,8 @@ class Relocation:
 
     def sources(self) -> list[NoteInfo]:
         """Return the notes with links that the move will break or lead to another note."""
-        # A link may break because its own note moves, or because it names a note that moves. The new
-        # names count, too: a link that now leads elsewhere may then lead to the moved note.
+        # A link may break because its own note moves, or because it names a note that moves. The
+        # new names count, too: a link that now leads elsewhere may then lead to the moved note.
         target_keys: set[str] = set()
         for move in self._moved:
             target_keys |= link_keys(move.before) | link_keys(move.after)

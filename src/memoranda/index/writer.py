@@ -1145,8 +1145,8 @@ class _Permalinks:
             "select own, base from note where permalink = ? and project = ? and row <> ?",
             (permalink, self._project, row),
         ).fetchall()
-        # A base is a permalink without a number. Notes whose permalink has no number store none, and
-        # a permalink in a frontmatter (`own`) never gets a number.
+        # A base is a permalink without a number. Notes whose permalink has no number store none,
+        # and a permalink in a frontmatter (`own`) never gets a number.
         bases = {base or permalink for is_own, base in other_notes if not is_own}
         if other_notes and not own_permalink:
             bases.add(permalink)

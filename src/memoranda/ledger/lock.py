@@ -138,7 +138,7 @@ class HomeLock:
         fcntl.flock(self._fd, fcntl.LOCK_UN)
 
     def leave_torn(self) -> None:
-        """Let the next holder of the lock complete the work of this one, as if this process had died.
+        """Let the next holder of the lock complete the work, as if this process had died.
 
         `_release` then leaves the line with the process id of this holder, as a crash would.
         """

@@ -254,7 +254,7 @@ class ChunkReading:
     # --- the notes that are read, and their chunks
 
     def _rows_to_read(self, first: int) -> list[int]:
-        """Choose the notes for `rows`: the `first` best ones, and LONG_NOTES_READ more long notes."""
+        """Choose the notes for `rows`: the `first` best ones, then LONG_NOTES_READ long ones."""
         ranking = self._ranking
         if self.is_strict:
             return list(ranking.features)

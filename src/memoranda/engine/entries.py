@@ -300,7 +300,14 @@ class NoteEntries(Entries):
         ttl: the time to live in seconds; 0 means for ever.
         """
         now = self.engine.clock()
-        entry = Entry(namespace, key, value, now, now, expiry(now, ttl))
+        entry = Entry(
+            namespace=namespace,
+            key=key,
+            value=value,
+            created=now,
+            accessed=now,
+            expires=expiry(now, ttl),
+        )
         with self._session.change("write", fresh=False) as change:
             step = self._put(change, entry, other_keys={})
             if step.old is not None:
@@ -414,14 +421,14 @@ class NoteEntries(Entries):
             expires = parse_stamp(info.expires) if info.expires else None
             entries.append(
                 Entry(
-                    match.namespace,
-                    match.key,
-                    notes.value_of(bodies[match.row]),
-                    created,
-                    _accessed(info.header, created),
-                    expires,
-                    match.reads,
-                    info.id,
+                    namespace=match.namespace,
+                    key=match.key,
+                    value=notes.value_of(bodies[match.row]),
+                    created=created,
+                    accessed=_accessed(info.header, created),
+                    expires=expires,
+                    access_count=match.reads,
+                    id=info.id,
                 )
             )
         return entries
@@ -620,14 +627,14 @@ class NoteEntries(Entries):
         born = datetime.fromtimestamp(file.born, UTC) if file.born else None
         note, value = notes.read_entry(file.data.decode("utf-8", "replace"), path, changed, born)
         entry = Entry(
-            notes.namespace_of(note.header, path),
-            note.title,
-            value,
-            note.created,
-            _accessed(note.header, note.created),
-            note.expires,
-            note.access_count,
-            note.id,
+            namespace=notes.namespace_of(note.header, path),
+            key=note.title,
+            value=value,
+            created=note.created,
+            accessed=_accessed(note.header, note.created),
+            expires=note.expires,
+            access_count=note.access_count,
+            id=note.id,
         )
         return _EntryFile(path, file, entry, note.scope, note.locked)
 

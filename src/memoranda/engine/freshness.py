@@ -481,10 +481,11 @@ class Freshness:
     def _look_at_changes(self, changes: Changes, projects: set[str], result: Result) -> None:
         """Make the index show the changes that the watch has seen in these projects.
 
-        Files with a second name are looked at, too, because the watch cannot see all their changes.
+        Files with a second name (`_shared`) are looked at, too, because the watch cannot see all
+        their changes.
 
         changes: the files and folders that the watch reported.
-        projects: the projects whose reports count. Others are swept.
+        projects: the projects to update by these reports. The caller sweeps the others.
         result: the numbers of changes so far; the new changes are added.
         """
         for project, folder in sorted(changes.folders):
@@ -1169,7 +1170,14 @@ class Freshness:
         """
         from memoranda.index.sync import BATCH
 
-        application = _Application(self, source, changes, result, progress, ahead)
+        application = _Application(
+            freshness=self,
+            source=source,
+            changes=changes,
+            result=result,
+            progress=progress,
+            ahead=ahead,
+        )
         # Helper processes read many files ahead. They would begin again after each note that is
         # left out, so from the first such note on, this process reads the files itself.
         bulk_source = self._reader.bulk_source_of(source)

@@ -836,7 +836,14 @@ def _every(session: PlaceVerbs, own_graph: FileGraph | None = None) -> Graph:
 def _row(info: NoteInfo) -> EntityRow:
     """Convert a note to an `EntityRow`, which is how the index lists entities."""
     created = microseconds(parse_stamp(info.created))
-    return EntityRow(info.row, created, info.path, info.scope, info.title, info.type)
+    return EntityRow(
+        note=info.row,
+        created=created,
+        path=info.path,
+        scope=info.scope,
+        name=info.title,
+        kind=info.type,
+    )
 
 
 def _relation(source: NoteInfo, edge: Edge, target: str) -> GraphRelation:

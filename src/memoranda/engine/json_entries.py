@@ -460,13 +460,13 @@ def entry_of(row: Row, stem: str, content: Content) -> Entry:
     expires = moment_of(row.get("expires_at"))
     recalls = _number(row.get("access_count"))
     return Entry(
-        namespace_in(row, stem),
-        repair_surrogates(row["key"]),
-        _value(row),
-        created,
-        accessed,
-        expires,
-        recalls,
+        namespace=namespace_in(row, stem),
+        key=repair_surrogates(row["key"]),
+        value=_value(row),
+        created=created,
+        accessed=accessed,
+        expires=expires,
+        access_count=recalls,
     )
 
 

@@ -82,7 +82,7 @@ class LongNotes:
         This ends early if another change is about to replace the note.
         """
         while note_row not in self._being_replaced:
-            # Also before the first part: the words of the note itself were just inserted
+            # This is so before the first part, too: others have just waited for the note itself.
             self._let_others_in()
             has_more = self._do_part(partial(self._index.place, note_row))
             if not has_more:

@@ -339,12 +339,12 @@ class NoteVerbs(PlaceVerbs, LinkVerbs):
         moment = self.clock()
         identity = str(uuid4())
         record = markdown.Record(
-            identity,
-            draft.text,
-            category,
-            moment,
-            moment,
-            draft.scope,
+            id=identity,
+            content=draft.text,
+            category=category,
+            created=moment,
+            updated=moment,
+            scope=draft.scope,
             tags=tuple(draft.tags),
             source=draft.source or self.agent,
             expires=self._end_of_memory(draft, category, moment),

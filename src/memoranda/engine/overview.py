@@ -188,6 +188,7 @@ class Overview:
         if not create and not engine.layout.overview.exists():
             return False
         with engine.guard:
+            # Before the text is read, so that a change from now on asks for the next refresh.
             engine.changed_projects.discard(CATEGORY_PROJECT)
             written = put_derived(engine.layout.overview, self.text().encode())
             return Pending(self.memory).refresh(create=False) or written

@@ -193,7 +193,14 @@ class PlaceVerbs(ReadVerbs, WritingSession):
             else:
                 self._move_files(change, source, origin, target, hidden_paths, follow, texts)
             put_texts(change, links)
-        return Moved(source.name, origin, target, len(infos), links.broken, links.updated)
+        return Moved(
+            project=source.name,
+            old_path=origin,
+            new_path=target,
+            notes=len(infos),
+            broken=links.broken,
+            updated=links.updated,
+        )
 
     def _folder_target(self, project: str, origin: str, destination: str) -> str:
         """Return the new path of a folder that is moved.

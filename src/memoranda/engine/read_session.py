@@ -80,7 +80,14 @@ class ReadSession(ReadVerbs):
         else:
             settings = load_settings(home, config)
         project_names = frozenset(name.lower() for name in only)
-        engine = Engine(settings, projects or {}, clock, watch, project_names, serving)
+        engine = Engine(
+            settings=settings,
+            extra=projects or {},
+            clock=clock,
+            watch=watch,
+            only=project_names,
+            serving=serving,
+        )
         memory = cls(engine, agent, face)
         if face == "cli":
             engine.call_waits = COMMAND_WAITS

@@ -438,7 +438,11 @@ def _combined(kind: str, items: list[ReviewItem]) -> list[ReviewItem]:
         lines += item.lines
     text = batch.text.format(count)
     choices = (("y", batch.yes), ("n", batch.no))
-    return [ReviewItem(key, kind, text, tuple(refs), choices, tuple(lines))]
+    return [
+        ReviewItem(
+            key=key, kind=kind, text=text, refs=tuple(refs), choices=choices, lines=tuple(lines)
+        )
+    ]
 
 
 @verb

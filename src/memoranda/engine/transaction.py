@@ -524,7 +524,7 @@ class Transaction:
         is_waiting = may_wait and self._may_wait(planned)
         self._planned = planned
         if is_waiting:
-            engine.ledger.wait(planned)
+            engine.ledger.put_in_queue(planned)
             return
         engine.guard.keep()
         engine.make(planned)

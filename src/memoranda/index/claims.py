@@ -181,6 +181,14 @@ def _claims_about(db: sqlite3.Connection, subject: str) -> list[ClaimRow]:
     kinds = {kind.value: kind for kind in ClaimKind}
     claim_rows: list[ClaimRow] = []
     for name, value, line, start, stop, kind, note, date, created, changed in rows:
-        claim = Claim(plain_subject, name, value, line, start, stop, kinds[kind])
+        claim = Claim(
+            subject=plain_subject,
+            name=name,
+            value=value,
+            line=line,
+            start=start,
+            stop=stop,
+            kind=kinds[kind],
+        )
         claim_rows.append(ClaimRow(note, claim, date or iso(created), changed))
     return claim_rows

@@ -222,6 +222,7 @@ class Database:
         """Use the file in place of the copy in memory. Return False if that is not possible yet."""
         copy = self._connection
         try:
+            # This sets `_connection`.
             self._open_or_make()
         except (OSError, sqlite3.OperationalError, StorageError):
             self._connection = copy
@@ -258,7 +259,7 @@ class Database:
         self._is_pinned = False
 
     def close(self) -> None:
-        """Close the file. The next use opens it again."""
+        """Close the file, which also ends `pin`. The next use opens it again."""
         self._is_pinned = False
         if self._connection is not None:
             self._connection.close()

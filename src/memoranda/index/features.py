@@ -106,7 +106,7 @@ def row(note: Note, text: str, project: int) -> dict[str, object]:
         # A number that the turns of one conversation share, small enough for SQLite.
         folder = note.path.rpartition("/")[0]
         place = f"{project}\0{folder}\0{day}"
-        conversation = int.from_bytes(blake2b(place.encode("utf-8", "replace"), 6))
+        conversation = int.from_bytes(blake2b(place.encode("utf-8", "replace"), digest_size=6))
     return {
         "conversation": conversation,
         "position": microseconds(note.created),

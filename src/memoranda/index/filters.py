@@ -95,7 +95,7 @@ def _token(kind: int, value: str) -> str:
         value = value.removeprefix("#")
     if _PLAIN.fullmatch(value):
         return f"{chr(_FIRST_MARK + 2 * kind)}{value}"
-    digest = blake2b(value.encode("utf-8", "replace"), 8).hex()
+    digest = blake2b(value.encode("utf-8", "replace"), digest_size=8).hex()
     return f"{chr(_FIRST_MARK + 2 * kind + 1)}{digest}"
 
 

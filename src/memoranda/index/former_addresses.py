@@ -52,14 +52,17 @@ def former_rows(
 
     target: an address or the end of one, as written in a link: `decisions/use-tea`.
     project: the project of the note with the link.
-    candidates: the notes that have a name like the end of `target`.
+    candidates: the notes that a link to the last part of `target` may mean.
     viewer: the agent that asks. None is the owner.
     """
     notes = list(candidates)
     name = _name_of_memory(target)
     if name:
+        # A memory keeps its name in every category. Without a note of that name, the memory may
+        # have been merged into another one.
         rows = [note.row for note in notes if _is_called(note, name)]
         return rows or _merged_rows(db, name, viewer)
+    # Any other note has a former address only if upkeep archived it.
     archived = [note.row for note in notes if note.project == ARCHIVE_PROJECT]
     return _archived_rows(db, archived, target, project)
 

@@ -624,12 +624,14 @@ class Relocation:
 
     def sources(self) -> list[NoteInfo]:
         """Return the notes with links that the move will break or lead to another note."""
-        # The links of the moved notes, and those that name one of them.
-        keys: set[str] = set()
+        # A link may break because its own note moves, or because it names a note that moves. The
+        # new names count, too: a link that now leads elsewhere may then lead to the moved note.
+        target_keys: set[str] = set()
         for move in self._moved:
-            keys |= link_keys(move.before) | link_keys(move.after)
-        own_links = self._select("note", list(self._paths))
-        links = dict.fromkeys([*own_links, *self._select("fold", keys)])
+            target_keys |= link_keys(move.before) | link_keys(move.after)
+        links_in_moved_notes = self._select("note", list(self._paths))
+        links_to_moved_notes = self._select("fold", target_keys)
+        links = dict.fromkeys([*links_in_moved_notes, *links_to_moved_notes])
 
         rows: set[int] = set()
         for link in links:

@@ -1135,16 +1135,18 @@ class _Permalinks:
         self._name = name
 
     def renumber_beside(self, row: int, permalink: str, own_permalink: bool) -> None:
-        """Number a new note, and the notes that would have the same permalink.
+        """Give numbers to the permalinks of a new note and of those that would share its permalink.
 
         row: the row of the new note.
-        permalink: the permalink that it would have without other notes.
-        own_permalink: whether it is written in the frontmatter.
+        permalink: the permalink that the new note would have without other notes.
+        own_permalink: whether `permalink` is written in the frontmatter of the new note.
         """
         other_notes = self._db.execute(
             "select own, base from note where permalink = ? and project = ? and row <> ?",
             (permalink, self._project, row),
         ).fetchall()
+        # A base is a permalink without a number. Notes whose permalink has no number store none,
+        # and a permalink in a frontmatter (`own`) never gets a number.
         bases = {base or permalink for is_own, base in other_notes if not is_own}
         if other_notes and not own_permalink:
             bases.add(permalink)

@@ -306,7 +306,15 @@ def organize(
         words = choice.words
     if why:
         reason = f"{why}: {reason}"
-    return Action(job, verb, memory.id, reason, memory.path, category, words)
+    return Action(
+        job=job,
+        verb=verb,
+        id=memory.id,
+        reason=reason,
+        path=memory.path,
+        category=category,
+        words=words,
+    )
 
 
 def category_of(memory: MemoryState, classifier: Classifier) -> str:

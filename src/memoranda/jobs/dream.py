@@ -278,7 +278,9 @@ def proposed_categories(
         for id, category in categories.items():
             reason = f"{category} (the language model's choice)"
             path = memories_by_id[id].path
-            proposals[id] = Action(DREAM, "classify", id, reason, path, category)
+            proposals[id] = Action(
+                job=DREAM, verb="classify", id=id, reason=reason, path=path, category=category
+            )
     return proposals
 
 

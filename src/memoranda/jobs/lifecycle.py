@@ -71,7 +71,16 @@ def plan_expire(
         is_kept = careful and category in settings.keep and not is_from_file
         if not is_kept:
             reason = f"expired {stamp(end)}"
-            actions.append(Action("expire", "expire", memory.id, reason, memory.path, category))
+            actions.append(
+                Action(
+                    job="expire",
+                    verb="expire",
+                    id=memory.id,
+                    reason=reason,
+                    path=memory.path,
+                    category=category,
+                )
+            )
     return actions
 
 

@@ -451,12 +451,12 @@ def _rare_marks(memories: Sequence[MemoryState]) -> tuple[list[_Marked], Counter
     # Keep only these marks of each memory.
     rare_marks = [
         _Marked(
-            marks.memory,
-            _only(marks.tags, rare_tags),
-            _only(marks.targets, shared_targets),
-            _only(marks.names, rare_names),
-            marks.words & rare_terms,
-            marks.pairs & rare_terms,
+            memory=marks.memory,
+            tags=_only(marks.tags, rare_tags),
+            targets=_only(marks.targets, shared_targets),
+            names=_only(marks.names, rare_names),
+            words=marks.words & rare_terms,
+            pairs=marks.pairs & rare_terms,
         )
         for marks in all_marks
     ]
@@ -483,7 +483,14 @@ def _marks_of(memory: MemoryState) -> tuple[_Marked, set[str]]:
         if key:
             targets[key] = target
     names, names_within = name_words(memory.content)
-    marks = _Marked(memory, tags, targets, names, evidence_words(text), evidence_pairs(text))
+    marks = _Marked(
+        memory=memory,
+        tags=tags,
+        targets=targets,
+        names=names,
+        words=evidence_words(text),
+        pairs=evidence_pairs(text),
+    )
     return marks, names_within
 
 

@@ -131,13 +131,13 @@ def _categories(memory: MemorySession) -> Iterator[ReviewItem]:
         numbered_names = [(str(number), name) for number, name in enumerate(names, 1)]
         subject = one_line_of(state.content)
         yield ReviewItem(
-            f"category:{state.id}:{_mark(state)}",
-            "category",
-            f'Which category has "{subject}"?',
-            (state.id,),
-            (*numbered_names, _NO_CATEGORY),
-            (f'"{subject}" -> {names[0]}',),
-            subject,
+            key=f"category:{state.id}:{_mark(state)}",
+            kind="category",
+            text=f'Which category has "{subject}"?',
+            refs=(state.id,),
+            choices=(*numbered_names, _NO_CATEGORY),
+            lines=(f'"{subject}" -> {names[0]}',),
+            subject=subject,
         )
 
 
@@ -205,13 +205,13 @@ def _question_of_archiving(memory_state: MemoryState, settings: Settings) -> Rev
     subject = one_line_of(memory_state.content)
     shown_memory = f'"{subject}" ({memory_state.category})'
     return ReviewItem(
-        f"archive:{memory_state.id}:{_mark(memory_state)}",
-        "archive",
-        f"Archive {shown_memory}? It was never read since {since}",
-        (memory_state.id,),
-        (("y", "archive it"), ("n", "keep it")),
-        (f"{shown_memory}, {since}",),
-        subject,
+        key=f"archive:{memory_state.id}:{_mark(memory_state)}",
+        kind="archive",
+        text=f"Archive {shown_memory}? It was never read since {since}",
+        refs=(memory_state.id,),
+        choices=(("y", "archive it"), ("n", "keep it")),
+        lines=(f"{shown_memory}, {since}",),
+        subject=subject,
     )
 
 

@@ -265,8 +265,7 @@ class Change(ValueObject):
         if self.verb == "delete":
             note_count = removed_count
         else:
-            # A note that came to another project is one note, although it was removed at one place
-            # and made at another
+            # A moved note is one of the removed and one of the new files.
             new_count = sum(file.makes_file for file in files)
             moved_count = min(removed_count, new_count)
             unlinked_count = (self.details or {}).get(UNLINKED, 0)

@@ -30,8 +30,8 @@ def _open(path: Path, mode: str) -> Iterator[sqlite3.Connection]:
 def copy_ledger(source: Path, target: Path) -> None:
     """Copy the ledger at `source`, which may be in use, to the single file `target`.
 
-    If the notes are in PostgreSQL, the ledger of a machine also has changes of files that only this
-    machine has. They are left out, so that the copy has only the numbers that the server gave.
+    If the notes are in PostgreSQL, the server numbers their changes. A machine numbers the changes
+    of files that only it has by itself, from FIRST_OF_MACHINE on. The copy leaves those out.
 
     Raises StorageError.
     """

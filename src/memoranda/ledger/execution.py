@@ -177,7 +177,7 @@ class Execution:
             step.stamp = stamp_of(status)
 
     def has_temp(self, step: Step) -> bool:
-        """Whether the temporary file of a `put` step is at its place, as it was written."""
+        """Whether the temporary file of a `put` step is still the file that was written."""
         try:
             temp = self._temp(step)
         except MemorandaError:

@@ -106,7 +106,10 @@ def put_new(new: Entry, place: Entry) -> bool:
 
 
 def _put_new_without_links(new: Entry, place: Entry) -> None:
-    """Rename `new` to `place`, if a look shows that `place` is free. Raises FileExistsError."""
+    """Rename `new` to `place`. Raises FileExistsError if a file is at `place`.
+
+    A file that somebody saves there between the check and the renaming is overwritten.
+    """
     try:
         os.lstat(place.name, dir_fd=place.folder)
     except FileNotFoundError:

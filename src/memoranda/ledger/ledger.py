@@ -260,8 +260,8 @@ class Ledger:
         changed.
 
         Several callers can share one wait for the disk. Instead of `write`, each calls the methods
-        `plan` and `wait`, and then one of them calls `make_waiting` for all. Bytes of a note change
-        in no other way.
+        `plan` and `put_in_queue`, and then one of them calls `make_waiting` for all. Bytes of a note
+        change in no other way.
         """
         with self.writing():
             planned = self.plan(verb, plan(), about=about, **more)
@@ -321,20 +321,21 @@ class Ledger:
         )
         return PlannedChange(change, [*steps], folded or {})
 
-    def wait(self, planned: PlannedChange) -> None:
-        """Put a change into the queue, to be made together with other changes.
+    def put_in_queue(self, planned: PlannedChange) -> None:
+        """Put a change into the queue, to be made together with other changes. Does not wait.
 
         The lock must be held by the caller. It is not freed before `make_waiting`.
         """
+        # The first change keeps the lock for all of them. `make_waiting` lets it go once.
         if not self.queue.changes:
             self.lock.keep()
         self.queue.add(planned)
 
     def make_waiting(self) -> None:
-        """Make the changes that `wait` put into the queue, as `make` does. The lock must be held.
+        """Make the changes that `put_in_queue` collected, as `make` does. The lock must be held.
 
-        The first call of `wait` kept the lock from being freed. This ends that, so that the lock is
-        free as soon as the caller leaves it.
+        The first call of `put_in_queue` kept the lock from being freed. This ends that, so that the
+        lock is free as soon as the caller leaves it.
         """
         changes = self.queue.take_all()
         self.lock.let_go()

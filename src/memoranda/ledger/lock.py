@@ -138,9 +138,9 @@ class HomeLock:
         fcntl.flock(self._fd, fcntl.LOCK_UN)
 
     def leave_torn(self) -> None:
-        """Keep the holder's line when the lock is released, as if this process had died.
+        """Let the next holder of the lock complete the work, as if this process had died.
 
-        So the next holder completes the work that was interrupted.
+        `_release` then leaves the line with the process id of this holder, as a crash would.
         """
         self._is_torn = True
 

@@ -768,7 +768,14 @@ def _observation(
             context = inner
             content = text_before
             masked = masked[: len(text_before)]
-    return Observation(category, content, _tags_in(masked), context, number, text)
+    return Observation(
+        category=category,
+        content=content,
+        tags=_tags_in(masked),
+        context=context,
+        line=number,
+        text=text,
+    )
 
 
 def _final_group(text: str) -> int | None:

@@ -38,7 +38,12 @@ from memoranda.index.rows import (
     text_of,
 )
 from memoranda.index.search import parse
-from memoranda.index.search.chunks import READ, READ_LONG, READ_TOLD, ChunkReading
+from memoranda.index.search.chunks import (
+    LONG_NOTES_READ,
+    NOTES_READ,
+    NOTES_READ_FOR_STATEMENT,
+    ChunkReading,
+)
 from memoranda.index.search.many_tokens import ManyTokens
 from memoranda.index.search.queries import (
     MAX_RANKED,
@@ -131,7 +136,9 @@ def search(
 
     # Search by words. Hits far behind the page are not counted.
     with search_context(db, query, viewer) as context:
-        page = _Search(context, limit, offset, explain, today, near).run()
+        page = _Search(
+            context=context, limit=limit, offset=offset, explain=explain, today=today, near=near
+        ).run()
         most_counted = counted_to(offset + limit)
         if page.total > most_counted:
             page.total = most_counted
@@ -518,7 +525,7 @@ class _Search:
         limit = self.limit
         offset = self.offset
         ranking = Ranking(self.context, self.context.query.text, self.today, self.near)
-        number_to_read = READ_TOLD if ranking.is_told else READ
+        number_to_read = NOTES_READ_FOR_STATEMENT if ranking.is_told else NOTES_READ
         reading = ChunkReading(ranking, number_to_read)
         rows = reading.order[offset : offset + limit]
         # After the notes that were read, all others follow in the order of the ranking.
@@ -526,8 +533,8 @@ class _Search:
             # The part of the page among the others.
             begin = max(0, offset - len(reading.rows))
             stop = offset + limit - len(reading.rows)
-            # Up to READ_LONG of the next notes are long notes, which were read already.
-            following_rows = ranking.page(number_to_read, stop + READ_LONG)
+            # Up to LONG_NOTES_READ of the next notes are long notes, which were read already.
+            following_rows = ranking.page(number_to_read, stop + LONG_NOTES_READ)
             rows += _without(following_rows, reading.rows)[begin:stop]
 
         # The hits that come first take places of the page.

@@ -51,12 +51,12 @@ from memoranda.note.model import ARCHIVE_PROJECT, ARCHIVED
 from memoranda.text.tokens import word_count
 
 # How many of the best notes are read for a question.
-READ = 24
+NOTES_READ = 24
 # How many notes are read for a text that tells something. Its many words hardly tell a good long
 # note from a bad one before the notes are read.
-READ_TOLD = 32
+NOTES_READ_FOR_STATEMENT = 32
 # How many long notes are read in addition. A long note scores low before its chunks are known.
-READ_LONG = 10
+LONG_NOTES_READ = 10
 
 # How many characters are read of all notes together, and of one note.
 _MAX_CHARACTERS = 250_000
@@ -260,7 +260,7 @@ class ChunkReading:
         return shown_terms(self._ranking.words)
 
     def _rows_to_read(self, first: int) -> list[int]:
-        """Choose the notes for `rows`: the `first` best notes, and READ_LONG more long notes."""
+        """Choose the notes for `rows`: the `first` best ones, then LONG_NOTES_READ long ones."""
         ranking = self._ranking
         if self.is_strict:
             return list(ranking.features)
@@ -271,7 +271,7 @@ class ChunkReading:
             row for row, note in ranking.features.items() if note.is_long and row not in chosen_rows
         ]
         best_long_rows = nlargest(
-            READ_LONG, other_long_rows, key=lambda row: (scores.get(row, 0.0), row)
+            LONG_NOTES_READ, other_long_rows, key=lambda row: (scores.get(row, 0.0), row)
         )
         return best_rows + best_long_rows
 

@@ -120,6 +120,13 @@ _NEIGHBORS = (
 )
 
 
+def _rows_in(joined: str | None) -> list[int]:
+    """Return the rows that `group_concat` joined by commas. It gives None for no rows."""
+    # In brackets, numbers with commas between them are a list in JSON.
+    rows: list[int] = json.loads(f"[{joined or ''}]")
+    return rows
+
+
 @dataclass(slots=True)
 class NoteText:
     """The texts of a note that a search reads.
@@ -558,6 +565,7 @@ class SearchContext:
             # An old SQLite splits a word of a script that it does not know into a phrase. STEMS has
             # no places of words, so it cannot match phrases.
             return RowList("")
+        # A single text is read faster than many rows.
         result = RowList(newest_rows or "")
         self._cache.keep({cache_key: result}, len(match) + 40 * len(result))
         return result
@@ -891,10 +899,7 @@ class SearchContext:
         neighbor_rows = self.db.execute(
             _NEIGHBORS, {"rows": _json(rows), "viewer": self._viewer}
         ).fetchall()
-        return {
-            row: (json.loads(f"[{before or ''}]"), json.loads(f"[{after or ''}]"))
-            for row, before, after in neighbor_rows
-        }
+        return {row: (_rows_in(before), _rows_in(after)) for row, before, after in neighbor_rows}
 
     def speakers(self, words: Sequence[str]) -> set[str]:
         """Return the words among these that name a speaker in a note that the viewer may see."""

@@ -422,7 +422,8 @@ class WordFinder:
         """Add one spelling of a query word to the table that finds spellings of its kind.
 
         `_phrases` takes `time zone`, and words with signs such as `c++`. `_runs` takes Chinese, and
-        `_stems` any other single word.
+        `_stems` any other single word. `_split` takes such a word as well if a text may write it
+        with signs inside: `wifi` as `wi-fi`.
 
         parts: the words of the spelling. If it is empty, nothing is added.
         is_open: whether longer words that begin with it count, too.
@@ -709,18 +710,19 @@ def nearness(places: Sequence[Place], words: int) -> float:
     """
     # The last place of each word so far. -1 if it did not occur yet.
     last_positions = [-1] * words
-    # `gaps[n]` is the smallest distance between word n of the query and word n + 1.
-    gaps = [_MAX_NEAR_CHARACTERS] * words
+    # `gaps[n]` is the smallest distance between word n of the query and word n + 1, so there is one
+    # gap less than words.
+    gaps = [_MAX_NEAR_CHARACTERS] * (words - 1)
     for position, word in places:
         last_positions[word] = position
         for neighbor in (word - 1, word + 1):
             if 0 <= neighbor < words and last_positions[neighbor] >= 0:
                 pair = min(word, neighbor)
                 gaps[pair] = min(gaps[pair], position - last_positions[neighbor])
-    # The last word of the query has no next one.
+    # Words that touch count 1, words _HALF_NEAR_CHARACTERS apart count a half.
     nearness_of_pairs = [
         _HALF_NEAR_CHARACTERS / (_HALF_NEAR_CHARACTERS + gap)
-        for gap in gaps[: words - 1]
+        for gap in gaps
         if gap < _MAX_NEAR_CHARACTERS
     ]
     return sum(nearness_of_pairs) / (words - 1)

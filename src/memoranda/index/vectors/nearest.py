@@ -378,7 +378,7 @@ class Vectors:
 
 
 def _calibrated(cosines: np.ndarray, floor: float) -> np.ndarray:
-    """Return the cosines on a scale from `floor` to 1, so that `floor` becomes 0.
+    """Return the cosines stretched so that `floor` becomes 0 and 1 stays 1.
 
     Zeros are left unchanged: they mean texts that the model cannot read.
     """

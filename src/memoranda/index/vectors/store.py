@@ -424,14 +424,14 @@ class Passages:
 
     def of(self, notes: Collection[int]) -> np.ndarray:
         """Return the positions in `keys` of the passages of these notes, in order."""
-        rows = np.unique(np.fromiter(notes, np.int64, len(notes)))
+        note_rows = np.unique(np.fromiter(notes, np.int64, len(notes)))
         # The passages of a note follow each other, since all are sorted by note.
-        firsts = np.searchsorted(self.notes, rows)
-        counts = np.searchsorted(self.notes, rows, "right") - firsts
+        first_positions = np.searchsorted(self.notes, note_rows)
+        counts = np.searchsorted(self.notes, note_rows, "right") - first_positions
         # The number of each passage within its note: 0, 1, 2, 0, 1 for notes of 3 and 2 passages.
         passages_before = np.cumsum(counts) - counts
-        numbers = np.arange(counts.sum()) - np.repeat(passages_before, counts)
-        return np.repeat(firsts, counts) + numbers
+        numbers_in_note = np.arange(counts.sum()) - np.repeat(passages_before, counts)
+        return np.repeat(first_positions, counts) + numbers_in_note
 
     def refresh(self, db: sqlite3.Connection) -> bool:
         """Read the passages that were added since the last call. Return whether there were any."""

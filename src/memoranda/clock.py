@@ -86,7 +86,11 @@ def parse_stamp(text: str) -> datetime:
 
     It may have any offset. Without an offset it is in UTC.
     """
-    return to_utc(datetime.fromisoformat(text.strip()), UTC)
+    iso_text = text.strip()
+    # Python 3.11 reads only a capital Z as UTC.
+    if iso_text.endswith("z"):
+        iso_text = iso_text.upper()
+    return to_utc(datetime.fromisoformat(iso_text), UTC)
 
 
 def local_day(time: str, zone: tzinfo | None) -> str:

@@ -61,7 +61,47 @@ def test_what_doctor_names_makes_every_store_found_by_the_search_command(
         terminal.ok(*shlex.split(command))
     for word in ("cranes", "trees", "stork"):
         assert "Found: 1 notes" in terminal.ok("search", word)
-    assert list(_commands_of_doctor(terminal)) == [f"{person}/.agent-memory"]
+    assert _commands_of_doctor(terminal) == {}
+
+
+def _search_without_hits(terminal: Any) -> str:
+    """The notice of a search that finds nothing."""
+    return terminal("search", "walrus").err
+
+
+def test_a_folder_of_entries_is_named_until_the_notes_have_its_content(
+    terminal: Any, person: Path
+) -> None:
+    folder = f"{person}/.agent-memory"
+    assert folder in _search_without_hits(terminal)
+    terminal.ok("import", "--from", "agent-memory", folder)
+    assert folder not in _search_without_hits(terminal)
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        '[{"key": "bird", "value": "stork"}, {"key": "fish", "value": "carp"}]',
+        '[{"key": "bird", "value": "heron", "created_at": "2100-01-01T00:00:00Z"}]',
+        "[{",
+    ],
+)
+def test_a_folder_of_entries_with_more_than_was_imported_is_named_again(
+    terminal: Any, person: Path, rows: str
+) -> None:
+    folder = f"{person}/.agent-memory"
+    terminal.ok("import", "--from", "agent-memory", folder)
+    _lay(person / ".agent-memory/default.json", rows)
+    assert folder in _search_without_hits(terminal)
+
+
+def test_a_folder_of_entries_that_were_deleted_here_is_named_again(
+    terminal: Any, person: Path
+) -> None:
+    folder = f"{person}/.agent-memory"
+    terminal.ok("import", "--from", "agent-memory", folder)
+    terminal.ok("delete", "kv/default/bird")
+    assert folder in _search_without_hits(terminal)
 
 
 def test_a_bank_in_a_project_stays_the_bank_of_its_server_and_all_find_what_it_writes(

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from memoranda.engine import MemorySession, open_session
-from memoranda.engine.entries import EntryExpired
+from memoranda.engine.entries import EntryExpired, Unreadable
 from memoranda.engine.json_entries import JsonEntries, JsonEntryFolder
 from memoranda.errors import CannotUndo
 from movable_clock import Clock
@@ -298,3 +298,57 @@ def test_a_count_written_as_a_text_is_told_as_a_number(
     row = {"key": "name", "value": "Ann", "access_count": "7"}
     (folder / "default.json").write_text(json.dumps([row]))
     assert entries.get("default", "name").access_count == 7
+
+
+@pytest.mark.parametrize(
+    ("expires_at", "shown"),
+    [
+        (1893456000, "2030-01-01T00:00:00+00:00"),
+        (1893456000000, "2030-01-01T00:00:00+00:00"),
+        ("1893456000", "2030-01-01T00:00:00+00:00"),
+        ("1893456000.5", "2030-01-01T00:00:00.500000+00:00"),
+        ("1893456000000", "2030-01-01T00:00:00+00:00"),
+        ("2030-01-01", "2030-01-01T00:00:00+00:00"),
+        ("20300101", "2030-01-01T00:00:00+00:00"),
+        ("2030-01-01T00:00:00", "2030-01-01T00:00:00+00:00"),
+        ("2030-01-01T02:00:00+02:00", "2030-01-01T00:00:00+00:00"),
+        ("2030-01-01T00:00:00Z", "2030-01-01T00:00:00+00:00"),
+    ],
+)
+def test_an_expiry_in_any_form_of_a_time_is_read(
+    entries: JsonEntries, folder: Path, expires_at: object, shown: str
+) -> None:
+    folder.mkdir()
+    row = {"key": "token", "value": "t", "expires_at": expires_at}
+    (folder / "default.json").write_text(json.dumps([row]))
+    expires = entries.get("default", "token").expires
+    assert expires is not None
+    assert expires.isoformat() == shown
+
+
+@pytest.mark.parametrize("expires_at", ["0", 0, -5, "-5", "1767225600", "2026-01-01T00:00:00z"])
+def test_an_expiry_in_the_past_ends_the_entry(
+    entries: JsonEntries, folder: Path, expires_at: object
+) -> None:
+    folder.mkdir()
+    row = {"key": "token", "value": "t", "expires_at": expires_at}
+    (folder / "default.json").write_text(json.dumps([row]))
+    with pytest.raises(EntryExpired):
+        entries.get("default", "token")
+
+
+@pytest.mark.parametrize(
+    "expires_at", ["soon", "", True, [1], "10:30", 10**18, "9" * 400, "2030-13-01", "٣٠"]
+)
+def test_an_expiry_that_is_no_time_leaves_the_file_unread_and_as_it_was(
+    entries: JsonEntries, folder: Path, expires_at: object
+) -> None:
+    folder.mkdir()
+    file = folder / "default.json"
+    file.write_text(json.dumps([{"key": "token", "value": "t", "expires_at": expires_at}]))
+    data = file.read_bytes()
+    with pytest.raises(Unreadable):
+        entries.get("default", "token")
+    with pytest.raises(Unreadable):
+        entries.put("default", "other", "v")
+    assert file.read_bytes() == data

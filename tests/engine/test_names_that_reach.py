@@ -262,3 +262,53 @@ def test_an_id_that_an_archived_note_shares_with_a_later_one_is_refused(
     terminal.ok("delete", ".archive/knowledge/Roof.md")
     terminal.ok("delete", "notes/Roof.md")
     assert texts(terminal.home) == {}
+
+
+@pytest.fixture
+def archived_path(terminal: Any, tmp_path: Path) -> str:
+    """The path of an archived memory. A project called `archive` has a note at the same path."""
+    folder = tmp_path / "own"
+    (folder / "skills").mkdir(parents=True)
+    (folder / "skills" / "x.md").write_text("The note of the project.\n")
+    file = terminal.home / "archive" / "skills" / "x.md"
+    file.parent.mkdir(parents=True)
+    file.write_text(f"---\nid: beef0000-{REST_OF_ID}\nphase: archived\n---\nThe archived memory.\n")
+    terminal("project", "add", "archive", str(folder))
+    return "skills/x.md"
+
+
+@pytest.mark.parametrize("command", ["read", "delete", "erase", "restore", "tag"])
+def test_a_path_in_the_archive_and_in_a_project_of_that_name_is_refused(
+    terminal: Any, archived_path: str, command: str
+) -> None:
+    before = texts(terminal.home)
+    options = {"erase": ["--yes"], "tag": ["--add", "red"]}.get(command, [])
+    ran = terminal(command, f"archive/{archived_path}", *options)
+    assert f"names 2 notes: .archive/{archived_path}, " in ran.err
+    assert texts(terminal.home) == before
+
+
+def test_each_spelling_that_the_refusal_names_reaches_its_note(
+    terminal: Any, archived_path: str
+) -> None:
+    refusal = terminal("delete", f"archive/{archived_path}").err
+    spellings = refusal.splitlines()[0].partition("notes: ")[2].split(", ")
+    ran = terminal("delete", "--dry-run", *spellings)
+    assert ran.out.splitlines() == [
+        f"Would delete memory: beef0000-{REST_OF_ID}",
+        f"Would delete note: archive/{archived_path}",
+    ]
+
+
+def test_a_path_that_only_the_archive_has_means_the_archived_memory(
+    terminal: Any, archived_path: str, tmp_path: Path
+) -> None:
+    (tmp_path / "own" / archived_path).unlink()
+    ran = terminal("delete", "--dry-run", f"archive/{archived_path}")
+    assert ran.out == f"Would delete memory: beef0000-{REST_OF_ID}\n"
+
+
+def test_a_path_that_only_the_project_has_means_its_note(terminal: Any, archived_path: str) -> None:
+    (terminal.home / "archive" / archived_path).unlink()
+    ran = terminal("delete", "--dry-run", f"archive/{archived_path}")
+    assert ran.out == f"Would delete note: archive/{archived_path}\n"

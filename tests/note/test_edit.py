@@ -171,6 +171,14 @@ def test_the_heading_as_written_wins_over_the_heading_as_shown() -> None:
     assert ReplaceSection("**A**", "new").apply(text).text == text.replace("bold", "new")
 
 
+@pytest.mark.parametrize("section", ["## Caf\u00e9", "Cafe\u0301", "Plans > Caf\u00e9"])
+def test_a_section_is_found_whether_its_letters_are_composed_or_not(section: str) -> None:
+    for heading in ("Caf\u00e9", "Cafe\u0301"):
+        text = f"# Plans\n\n## {heading}\nb\n"
+        after = f"# Plans\n\n## {heading}\nnew\nb\n"
+        assert InsertAfterSection(section, "new").apply(text).text == after
+
+
 def test_two_headings_shown_alike_are_refused_with_their_lines() -> None:
     with pytest.raises(SectionError) as caught:
         ReplaceSection("A", "new").apply("## **A**\n\nx\n\n## [[A]]\n")

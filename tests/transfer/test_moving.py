@@ -296,6 +296,14 @@ def test_a_file_that_is_no_list_of_entries_stops_the_move_unless_bad_ones_are_le
     assert plan.skipped == [("broken.json", "it is no list of entries")]
 
 
+def test_an_expiry_that_is_no_time_stops_the_move_and_is_named(memory, tmp_path):
+    entry = row("a") | {"expires_at": "soon"}
+    place = agent_folder(tmp_path / "am", default=[entry])
+    message = r'default\.json is no list of entries \(expires_at of entry "a" is no time: "soon"; '
+    with pytest.raises(WrongStore, match=message):
+        moving.plan_agent_memory(memory, place)
+
+
 def bank_plan(memory, place):
     return moving.plan_banks(memory, place, lambda folder: ("code", "my_repo"), is_bank_id)
 

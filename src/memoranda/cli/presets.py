@@ -13,7 +13,7 @@ from collections.abc import Callable, Collection, Mapping
 from contextlib import AbstractContextManager, closing, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, cast
 
 from memoranda.cli.output import Failure
 from memoranda.faces import FACES, PRESETS
@@ -22,6 +22,7 @@ from memoranda.text.user_path import absolute_path
 
 if TYPE_CHECKING:
     from memoranda.config import Settings
+    from memoranda.engine import MemorySession
     from memoranda.engine.reading import ReadVerbs
     from memoranda.faces.kv import JsonFolder
     from memoranda.faces.tool import Toolset
@@ -226,8 +227,8 @@ class UnseenStore(NamedTuple):
 def unseen_stores(memory: ReadVerbs) -> list[UnseenStore]:
     """Return the stores of other servers that are used in place, and that no project has.
 
-    Only the owner is told: another caller does not know which projects have them. Raises
-    ConfigError.
+    A folder of key-value entries is left out while the notes have all its entries. Only the owner
+    is told: another caller does not know which projects have them. Raises ConfigError.
     """
     if memory.agent is not None:
         return []
@@ -240,10 +241,26 @@ def unseen_stores(memory: ReadVerbs) -> list[UnseenStore]:
             command = shlex.join(["memory", "project", "add", use.project, place])
             stores.append(UnseenStore(place, use.options, command))
     entries = _agent_memory(os.environ).json_folder
-    if entries:
+    if entries and not _is_imported(memory, Path(entries)):
         command = shlex.join(["memory", "import", "--from", "agent-memory", entries])
         stores.append(UnseenStore(entries, "--as agent-memory", command))
     return stores
+
+
+def _is_imported(memory: ReadVerbs, folder: Path) -> bool:
+    """Whether the notes have all entries that a folder of JSON files has.
+
+    Entries whose time to live is over do not count. False if a file cannot be read.
+    """
+    from memoranda.transfer.moving import IMPORT, UPDATE, WrongStore, plan_agent_memory
+
+    # The plan is not carried out, so a session that only reads is enough.
+    reader = cast("MemorySession", memory)
+    try:
+        plan = plan_agent_memory(reader, folder)
+    except WrongStore:
+        return False
+    return plan.count(IMPORT) == 0 and plan.count(UPDATE) == 0
 
 
 def graph_project(file: Path | None, projects: Mapping[str, object]) -> dict[str, os.PathLike[str]]:

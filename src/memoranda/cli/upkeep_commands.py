@@ -458,12 +458,16 @@ def _json_folder_problems(memory: MemorySession, folder: str) -> list[Finding]:
     from memoranda.engine.json_entries import JsonEntryFolder
     from memoranda.errors import MemorandaError
 
+    entries = JsonEntryFolder(folder).entries(memory)
+    findings: list[Finding] = []
     try:
-        unreadable = JsonEntryFolder(folder).entries(memory).unreadable
+        for stem in entries.unreadable:
+            why = entries.why_unreadable(stem)
+            text = f"{why}; fix it or move it away, it is never written"
+            findings.append(Finding("error", "unreadable", f"{folder}/{stem}.json", text))
     except MemorandaError as error:
         return [Finding("error", "broken_store", folder, str(error))]
-    text = "no array of objects with a text as `key`; fix it or move it away, it is never written"
-    return [Finding("error", "unreadable", f"{folder}/{stem}.json", text) for stem in unreadable]
+    return findings
 
 
 def _unreadable_bank_files(root: Path) -> list[Finding]:

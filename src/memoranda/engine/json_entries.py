@@ -36,7 +36,7 @@ from memoranda.engine.session import HomeSession
 from memoranda.errors import MemorandaError
 from memoranda.ledger.change import FOLD
 from memoranda.ledger.reads import Reads
-from memoranda.sources.files import storing
+from memoranda.sources.files import reason, storing
 from memoranda.sources.json_files import CannotOpen, Content, EntryCount, JsonFile, JsonFiles
 from memoranda.sources.json_rows import (
     Row,
@@ -389,6 +389,21 @@ class JsonEntries(Entries):
         """The names, without `.json`, of the files that cannot be read."""
         readable = {stem for stem, _ in self._readable()}
         return [stem for stem in self._stems() if stem not in readable]
+
+    def why_unreadable(self, stem: str) -> str:
+        """Return why a file cannot be read. "" for a file that can be read.
+
+        stem: the name of the file without `.json`.
+        """
+        try:
+            self._files.read(stem)
+        except OSError as error:
+            return reason(error)
+        except (json.JSONDecodeError, UnicodeDecodeError):
+            return "no JSON text"
+        except ValueError as error:
+            return str(error)
+        return ""
 
     def _readable(self) -> Iterator[tuple[str, Content]]:
         """Yield the name without `.json` and the content of each file that can be read."""

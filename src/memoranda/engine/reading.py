@@ -33,7 +33,13 @@ from memoranda.index.rows import FilledNotes, NoteInfo, NotesListed
 from memoranda.index.told_notes import Mark, ToldNote, evidence_text, told_notes
 from memoranda.ledger.review_rows import ANSWER
 from memoranda.note import links
-from memoranda.note.model import CATEGORY_PROJECT, KV_PROJECT, MEMORY_PROJECTS, Note
+from memoranda.note.model import (
+    ARCHIVE_PROJECT,
+    CATEGORY_PROJECT,
+    KV_PROJECT,
+    MEMORY_PROJECTS,
+    Note,
+)
 from memoranda.note.names import Looseness, is_named_by_id, link_target
 from memoranda.query import Query, memory_query, parse
 from memoranda.sources import path_guard
@@ -476,7 +482,8 @@ class ReadVerbs(ProjectList):
 
         looseness: how much the name may differ from the note's own: EXACT, CASE or SIGNS.
 
-        Raises the errors of `find`.
+        Raises the errors of `find`, and Ambiguous if a project called `archive` and the archive both
+        have a note at this place.
         """
         first, slash, path = ref.partition("/")
         project: str | None = None
@@ -484,12 +491,33 @@ class ReadVerbs(ProjectList):
             project = self.project_called(first, looseness=looseness)
         if project is not None:
             with suppress(NotFound, InvalidInput, OutsideError):
-                return self.find((project, path))
+                note = self.find((project, path))
+                self.check_not_in_archive(ref, note.project, note.path)
+                return note
         if project == KV_PROJECT:
             entry_note = self._entry_named(ref, path)
             if entry_note is not None:
                 return entry_note
         return self.find(ref, looseness=looseness)
+
+    def check_not_in_archive(self, ref: str, project: str, path: str) -> None:
+        """Raise Ambiguous if `ref`, which names a place of a project, may also mean an archived note.
+
+        Replies show an archived note as `archive/PATH`. A project of a user may be called
+        `archive`, too, so its note at this path is named by its id in the error.
+
+        ref: the reference, `project/path`.
+        project, path: the place.
+        """
+        shown_name = ARCHIVE_PROJECT.removeprefix(".")
+        if project.casefold() != shown_name:
+            return
+        archived_note = self.index.notes.get(ARCHIVE_PROJECT, path)
+        note = self.index.notes.get(project, path)
+        if archived_note is None or note is None:
+            return
+        if self.sees(archived_note.scope) and self.sees(note.scope):
+            raise Ambiguous(ref, [f"{ARCHIVE_PROJECT}/{path}", note.id])
 
     def _entry_named(self, ref: str, name: str) -> NoteInfo | None:
         """Return the note of the key-value entry `NAMESPACE/KEY`. None if no entry is called so.

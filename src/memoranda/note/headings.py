@@ -8,6 +8,7 @@ with `===` or `---` (Setext) and headings in HTML, and removes markup from their
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -112,7 +113,8 @@ def level_and_title(section: str) -> tuple[int, str]:
 def headings_named(headings: Sequence[ShownHeading], section: str) -> list[ShownHeading]:
     """Return the headings that `section` names, such as `## Costs`, `Costs` or `Plan > Costs`.
 
-    Three ways to read the name are tried in this order. The first that finds a heading counts:
+    Letters with marks may be composed or not: `é` may be one character or two. Three ways to read
+    the name are tried in this order. The first that finds a heading counts:
 
     1. The heading is written in these words, with its markup: `**Costs**`.
     2. The heading is shown in these words, without markup: `Costs` for `**Costs**`.
@@ -123,11 +125,16 @@ def headings_named(headings: Sequence[ShownHeading], section: str) -> list[Shown
     as_written = [heading for heading in candidates if heading.raw == name]
     if as_written:
         return as_written
-    title = shown_title(name)
-    as_shown = [heading for heading in candidates if heading.title == title]
+    title = _composed(shown_title(name))
+    as_shown = [heading for heading in candidates if _composed(heading.title) == title]
     if as_shown:
         return as_shown
     return _at_path(headings, candidates, name)
+
+
+def _composed(title: str) -> str:
+    """Return a title in the Unicode form NFC, in which `é` is one character."""
+    return unicodedata.normalize("NFC", title)
 
 
 def _at_path(
@@ -139,7 +146,7 @@ def _at_path(
 
     headings: all headings of the note.
     """
-    steps = [shown_title(level_and_title(step)[1]) for step in _STEP.split(path)]
+    steps = [_composed(shown_title(level_and_title(step)[1])) for step in _STEP.split(path)]
     if len(steps) == 1:
         return []
     candidate_lines = {heading.line for heading in candidates}
@@ -150,7 +157,7 @@ def _at_path(
         # The heading is not in the section of one of its level or a lower one.
         while upper_headings and upper_headings[-1].level >= heading.level:
             upper_headings.pop()
-        is_candidate = heading.line in candidate_lines and heading.title == steps[-1]
+        is_candidate = heading.line in candidate_lines and _composed(heading.title) == steps[-1]
         if is_candidate and _is_inside(upper_headings, steps[:-1]):
             at_path.append(heading)
         upper_headings.append(heading)
@@ -166,7 +173,7 @@ def _is_inside(upper_headings: Sequence[ShownHeading], steps: list[str]) -> bool
     """
     remaining_steps = list(steps)
     for heading in reversed(upper_headings):
-        if remaining_steps and heading.title == remaining_steps[-1]:
+        if remaining_steps and _composed(heading.title) == remaining_steps[-1]:
             remaining_steps.pop()
     return not remaining_steps
 

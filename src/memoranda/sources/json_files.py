@@ -25,6 +25,7 @@ from memoranda.sources.json_rows import (
     Row,
     RowEdit,
     RowUndo,
+    check_expiry,
     history_line,
     namespace_in,
     stem_of,
@@ -154,7 +155,8 @@ class JsonFiles:
         file: reads the bytes.
         fd: its descriptor. None is a missing file, without rows.
 
-        Raises ValueError if it is not a JSON array of objects whose `key` is a text.
+        Raises ValueError if it is not a JSON array of objects whose `key` is a text, or if the
+        time at which one of them expires cannot be read.
         """
         if fd is None:
             return Content()
@@ -263,7 +265,8 @@ def refuse_constant(constant: str) -> Any:
 def _rows_in(text: str) -> tuple[dict[str, Any], ...]:
     """Return the rows of a JSON text. A text without characters, or only blanks, has no rows.
 
-    Raises ValueError if it is not an array of objects whose `key` is a text.
+    Raises ValueError if it is not an array of objects whose `key` is a text, or if the time at
+    which one of them expires cannot be read.
     """
     if not text.strip():
         return ()
@@ -272,7 +275,9 @@ def _rows_in(text: str) -> tuple[dict[str, Any], ...]:
     except RecursionError:
         raise ValueError("nested too deeply") from None
     if not isinstance(rows, list) or not all(map(_is_row, rows)):
-        raise ValueError("no array of entries with keys")
+        raise ValueError("no array of objects with a text as `key`")
+    for row in rows:
+        check_expiry(row)
     return tuple(rows)
 
 

@@ -31,6 +31,12 @@ EXTENSION = ".json"
 _MAX_STEM_CHARACTERS = 250
 # The fields that the history keeps of a row with a time to live.
 _PASSING_FIELDS = ("key", "namespace", "created_at", "expires_at")
+# A number in a text: `1767225600`, `-1.5`. Eight digits are a day in ISO 8601: `20260507`.
+_NUMBER = re.compile(r"(?!\d{8}$)-?[0-9]+(\.[0-9]+)?")
+# The last second that Python knows, in the year 9999, counted from 1970.
+_LAST_SECOND = 253_402_300_799
+# An error shows at most so much of a value.
+_MAX_SHOWN_CHARACTERS = 60
 # The fields of a row that change when it is recalled.
 _COUNT_FIELDS = ("accessed_at", "access_count")
 
@@ -219,13 +225,41 @@ def is_entry(row: Row, stem: str, namespace: str, key: str) -> bool:
 
 
 def moment_of(value: Any) -> datetime | None:
-    """Parse a time, either seconds since 1970 or ISO 8601. None for anything else."""
+    """Parse a time: seconds or milliseconds since 1970, or ISO 8601. None for anything else.
+
+    A number may be written as a text: `"1767225600"`.
+    """
     try:
         if isinstance(value, str):
+            if _NUMBER.fullmatch(value.strip()):
+                return _counted_moment(float(value))
             return parse_stamp(value)
         if isinstance(value, int | float) and not isinstance(value, bool):
-            return datetime.fromtimestamp(value, UTC)
+            return _counted_moment(value)
     except (ValueError, OverflowError, OSError):
         # Not a time, or beyond the years that Python knows
         pass
     return None
+
+
+def _counted_moment(number: float) -> datetime:
+    """Return the time that a number counts from 1970. Raises ValueError, OverflowError, OSError."""
+    # As seconds, such a number is after the year 9999, so it counts milliseconds.
+    if number > _LAST_SECOND:
+        number /= 1000
+    return datetime.fromtimestamp(number, UTC)
+
+
+def check_expiry(row: Row) -> None:
+    """Raise ValueError if a row has an `expires_at` that is not a time.
+
+    Without a time, the entry would count as one that never expires.
+    """
+    value = row.get("expires_at")
+    if value is None or moment_of(value) is not None:
+        return
+    value_as_json = json.dumps(value)[:_MAX_SHOWN_CHARACTERS]
+    raise ValueError(
+        f'expires_at of entry "{row["key"]}" is no time: {value_as_json}; '
+        "write seconds since 1970, a time such as 2026-05-07T10:00:00Z, or null for never"
+    )

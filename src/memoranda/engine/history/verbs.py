@@ -209,6 +209,9 @@ class HistoryVerbs(NoteVerbs):
         """
         # A path.
         own_location = self._own_location(ref, looseness)
+        # A log of either note does no harm, so only changes are refused.
+        if own_location is not None and looseness is not Looseness.SIGNS:
+            self.check_not_in_archive(ref, own_location.project, own_location.path)
         place = self._place_by_path(ref, own_location)
         if place is not None:
             return place

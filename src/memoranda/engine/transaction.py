@@ -410,6 +410,16 @@ class Transaction:
         self.steps.append(step)
         return step
 
+    def drop(self, step: Step) -> None:
+        """Take a step out that was added before.
+
+        It is looked for by its identity: comparing the texts of a thousand steps takes long.
+        """
+        for position, added_step in enumerate(self.steps):
+            if added_step is step:
+                del self.steps[position]
+                return
+
     @property
     def takes_long(self) -> bool:
         """Whether checking the texts of the change takes long, so that others should not wait.

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from functools import partial
 
 from memoranda.engine.engine import verb
 from memoranda.engine.history.verbs import HistoryVerbs
@@ -70,43 +71,82 @@ def undoable_together(
     others by number.
     """
     newest_first = sorted(numbers, reverse=True)
+    changes: list[Change] = []
     refusals_apart: dict[int, CannotUndo | None] = {}
     for start in range(0, len(newest_first), _CHANGES_AT_A_TIME):
         next_numbers = newest_first[start : start + _CHANGES_AT_A_TIME]
-        refusals_apart |= _refusals_apart(memory, next_numbers)
+        next_changes = _standing_changes(memory, next_numbers)
+        changes += next_changes
+        refusals_apart |= _refusals_apart(memory, next_changes)
 
     refusals: dict[int, CannotUndo] = {}
+    _add_barred(refusals, refusals_apart)
     while True:
-        _add_barred(refusals, refusals_apart)
-        possible = [number for number in refusals_apart if number not in refusals]
-        refusal = _refusal_of_numbers(memory, possible) if possible else None
+        possible = [change for change in changes if change.number not in refusals]
+        refusal = _add_refused(memory, possible, refusals, refusals_apart) if possible else None
+        numbers_left = [change.number for change in possible if change.number not in refusals]
         if refusal is None:
-            return possible, refusals
+            return numbers_left, refusals
         # If no other change is to blame, none can be undone.
-        if refusal.number not in possible:
-            return [], refusals | dict.fromkeys(possible, refusal)
+        if refusal.number not in numbers_left:
+            return [], refusals | dict.fromkeys(numbers_left, refusal)
         # Without the change that is to blame, the others are tried again.
         refusals[refusal.number] = refusal
+        _add_barred(refusals, refusals_apart)
 
 
 @verb
-def _refusals_apart(memory: HistoryVerbs, numbers: Collection[int]) -> dict[int, CannotUndo | None]:
-    """Return the refusal of each change alone, the newest first. None for one that can be undone.
-
-    numbers: the numbers of the changes. Changes that are undone already are left out.
-    """
+def _standing_changes(memory: HistoryVerbs, numbers: Collection[int]) -> list[Change]:
+    """Return the changes with these numbers that are not undone, the newest first."""
     history = memory.engine.ledger.history
-    return {
-        change.number: _refusal_apart(memory, change)
-        for change in _changes(memory, numbers)
-        if history.undone_by(change) is None
-    }
+    return [change for change in _changes(memory, numbers) if history.undone_by(change) is None]
 
 
 @verb
-def _refusal_of_numbers(memory: HistoryVerbs, numbers: Collection[int]) -> CannotUndo | None:
-    """Return the error that the changes with these numbers cannot be undone together, or None."""
-    return _refusal_of_all(memory, list(_changes(memory, numbers)))
+def _refusals_apart(
+    memory: HistoryVerbs, changes: Sequence[Change]
+) -> dict[int, CannotUndo | None]:
+    """Return the refusal of each change alone, by number. None for one that can be undone."""
+    return {change.number: _refusal_apart(memory, change) for change in changes}
+
+
+@verb
+def _add_refused(
+    memory: HistoryVerbs,
+    changes: Sequence[Change],
+    refusals: dict[int, CannotUndo],
+    refusals_apart: Mapping[int, CannotUndo | None],
+) -> CannotUndo | None:
+    """Plan the undo of changes together, and go on without each change that is refused.
+
+    changes: the changes, the latest first.
+    refusals: the changes that cannot be undone. Those that are refused are added to it, and those
+        that they bar.
+    refusals_apart: see `_add_barred`.
+
+    Returns the error at which the plan ends, because it contains a part of the refused change, or
+    because all of it is refused. None if the changes that are left can be undone together.
+    """
+    transaction = Transaction(memory, "undo")
+    undo = memory.undo_in(transaction)
+    numbers = frozenset(change.number for change in changes)
+    # If this call is repeated, it may have added some already.
+    together = numbers.difference(refusals)
+    for change in changes:
+        if change.number in refusals:
+            continue
+        refusal = _error_of(partial(undo.take_back, change, together))
+        if refusal is None:
+            continue
+        if undo.has_begun or refusal.number != change.number:
+            return refusal
+        # Nothing of it is in the plan, so the plan is the same as without this change.
+        refusals[change.number] = refusal
+        _add_barred(refusals, refusals_apart)
+        together = numbers.difference(refusals)
+    if not together:
+        return None
+    return _error_of(undo.finish) or _refusal_of_nothing(transaction)
 
 
 def _add_barred(
@@ -194,15 +234,27 @@ def _refusal_together(memory: HistoryVerbs, changes: Sequence[Change]) -> Cannot
     """
     transaction = Transaction(memory, "undo")
     undo = memory.undo_in(transaction)
-    numbers = [change.number for change in changes]
+    together = frozenset(change.number for change in changes)
+    for change in changes:
+        refusal = _error_of(partial(undo.take_back, change, together))
+        if refusal is not None:
+            return refusal
+    return _error_of(undo.finish) or _refusal_of_nothing(transaction)
+
+
+def _error_of(act: Callable[[], None]) -> CannotUndo | None:
+    """Return the error with which a part of an undo fails. None if it does not fail."""
     try:
-        for change in changes:
-            undo.take_back(change, together=numbers)
-        undo.finish()
+        act()
     except CannotUndo as error:
         return error
     except MemorandaError as error:
         return CannotUndo(str(error))
-    if not transaction.steps:
-        return CannotUndo("nothing of it is left", obstacle=UndoObstacle.NOTHING_LEFT)
     return None
+
+
+def _refusal_of_nothing(transaction: Transaction) -> CannotUndo | None:
+    """Return the error that an undo has nothing to do. None if it has steps."""
+    if transaction.steps:
+        return None
+    return CannotUndo("nothing of it is left", obstacle=UndoObstacle.NOTHING_LEFT)

@@ -136,6 +136,8 @@ class Undo:
     is_visible: says whether an error may name a change to the caller.
     """
 
+    has_begun: bool
+    """Whether the last `take_back` added something, even if it then raised an error."""
     _undone_change: Change
     """The change that `take_back` is working on."""
     _later: Later
@@ -175,7 +177,9 @@ class Undo:
         """
         self._undone_change = done_change
         self._later = Later(self._engine.ledger.history, done_change.number, together)
+        self.has_begun = False
         for touched in _steps_to_mark(done_change):
+            self.has_begun = True
             mark = done_change.verb
             if mark in ("merge", "link"):
                 mark += self._partner_mark(done_change, touched)
@@ -299,6 +303,7 @@ class Undo:
         path: the path of the file now.
         step_fields: further fields of the step, such as `data` and `old`.
         """
+        self.has_begun = True
         is_of_file_text = do in (StepKind.PUT, StepKind.REMOVE)
         earlier_step = self._steps.get((touched.project, path))
         if earlier_step is None or not is_of_file_text:
@@ -310,7 +315,7 @@ class Undo:
             return
         if do == StepKind.REMOVE and earlier_step.old is None:
             # The undone changes created and removed this file, so nothing is left to do.
-            self._transaction.steps.remove(earlier_step)
+            self._transaction.drop(earlier_step)
             del self._steps[touched.project, path]
             return
         # The latest change is undone first. So the new step has the oldest text, which is restored.
@@ -326,6 +331,7 @@ class Undo:
             raise self._blocked(touched, touched.path)
         # Without an old row, the change made the row, so it is removed.
         data = None if touched.old is None else self._kept_text(touched)
+        self.has_begun = True
         self._transaction.steps.append(rows.step_at(touched.path, data))
 
     def _add_inverse(self, touched: Touched) -> None:
@@ -476,6 +482,7 @@ class Undo:
             return
         other_links = [link for link in links if link != memory_id]
         data = _with_list(file.data, "links", other_links)
+        self.has_begun = True
         if step is not None:
             # A change has one step for each file, so this step gets the edit, too.
             step.data = data
@@ -608,6 +615,7 @@ class Undo:
         # The same text with more marks, which the memory keeps.
         added_marks = self._marks_added_to(digest, touched.project, path, file)
         if added_marks:
+            self.has_begun = True
             self._earlier_marks[os.path.basename(path)] = added_marks
             return file
 

@@ -541,7 +541,7 @@ def end_superseded(
     end_validity(session, change, old, begins, step.scope, explicit=bool(valid_from))
     change.about = change.about or (step.project, step.path)
     # The new note is written last, so that it comes first where the latest changes are listed.
-    change.steps.remove(step)
+    change.drop(step)
     change.steps.append(step)
 
 

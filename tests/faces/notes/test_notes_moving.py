@@ -20,6 +20,32 @@ def test_a_note_moves_and_its_own_permalink_stays(face):
     assert face("read_note", identifier="my/own")["file_path"] == "archive/2026/B.md"
 
 
+@pytest.mark.parametrize(
+    ("taken", "target"),
+    [("P.md", "p.md"), ("Ideas/Été.md", "ideas/été"), ("Caf\u00e9.md", "CAFE\u0301.md")],
+)
+def test_a_destination_that_differs_from_another_note_only_in_case_is_refused(face, taken, target):
+    face.put("Lines.md", "lines")
+    face.put(taken, "taken")
+    text = face.refused("move_note", "exists", identifier="Lines", destination_path=target)
+    assert text == f"Destination already exists: {taken}. Choose another destination_path."
+    assert face("read_note", identifier="Lines")["file_path"] == "Lines.md"
+
+
+def test_a_destination_like_that_of_another_agents_note_is_refused_without_its_name(face):
+    face.put("Lines.md", "lines")
+    face.put("Secret.md", "---\nscope: agent:other\n---\nx")
+    arguments = {"identifier": "Lines", "destination_path": "secret.md"}
+    reply = face.as_agent("me").call("move_note", **arguments)
+    assert reply.is_error
+    assert reply.text == "The path secret.md cannot be used. Choose another one."
+
+
+def test_a_note_moves_to_its_own_path_in_another_case(face):
+    face.put("Plan.md", "plan")
+    assert face("move_note", identifier="Plan", destination_path="plan")["new_path"] == "plan.md"
+
+
 def test_a_final_slash_keeps_the_name(face):
     face.put("A.md", "x")
     assert (

@@ -230,3 +230,71 @@ def test_erasing_a_later_note_leaves_the_past_of_the_note_renamed_from_its_place
     data = history_files(memory)
     assert b"quokka-1" in data
     assert b"wombat-4471" not in data
+
+
+def numbers(memory: MemorySession, path: str) -> list[int]:
+    """The numbers of the changes of a note, the newest first."""
+    steps = history_through_moves(memory, "notes", path)
+    return [step.change.number for step in steps]
+
+
+def test_a_note_renamed_moved_and_renamed_again_with_one_text_is_followed(
+    memory: MemorySession,
+) -> None:
+    memory.write(Draft("at four\n", project="notes", title="Tea"))
+    rename(memory, "notes/Tea.md", "notes/Drink.md")
+    memory.move("notes/Drink.md", "hot/Drink.md")
+    rename(memory, "notes/hot/Drink.md", "notes/Cup.md")
+    assert numbers(memory, "Cup.md") == [2, 1]
+
+
+def test_a_note_renamed_back_to_its_first_place_is_followed(tea: MemorySession) -> None:
+    rename(tea, "notes/Tea.md", "notes/Drink.md")
+    tea.edit("notes/Drink.md", Append("and sugar\n"))
+    rename(tea, "notes/Drink.md", "notes/Tea.md")
+    assert numbers(tea, "Tea.md") == [3, 2, 1]
+
+
+def test_two_notes_whose_names_were_swapped_each_keep_their_history(tea: MemorySession) -> None:
+    tea.write(Draft("cold\n", project="notes", title="Milk"))
+    rename(tea, "notes/Tea.md", "notes/spare.txt")
+    rename(tea, "notes/Milk.md", "notes/Tea.md")
+    rename(tea, "notes/spare.txt", "notes/Milk.md")
+    assert numbers(tea, "Milk.md") == [2, 1]
+    assert numbers(tea, "Tea.md") == [3]
+
+
+def test_a_note_renamed_to_the_place_of_one_renamed_away_has_its_own_history(
+    tea: MemorySession,
+) -> None:
+    tea.write(Draft("cold\n", project="notes", title="Milk"))
+    rename(tea, "notes/Tea.md", "notes/Drink.md")
+    rename(tea, "notes/Milk.md", "notes/Tea.md")
+    assert numbers(tea, "Tea.md") == [3]
+    assert numbers(tea, "Drink.md") == [2, 1]
+
+
+def test_erasing_one_of_two_swapped_notes_leaves_the_past_of_the_other(
+    memory: MemorySession,
+) -> None:
+    for title, word in (("Tea", "wombat"), ("Milk", "quokka")):
+        memory.write(Draft(f"{word}-1\n", project="notes", title=title))
+        memory.edit(f"notes/{title}.md", Rewrite(f"dull {title}\n"))
+    rename(memory, "notes/Tea.md", "notes/spare.txt")
+    rename(memory, "notes/Milk.md", "notes/Tea.md")
+    rename(memory, "notes/spare.txt", "notes/Milk.md")
+    memory.erase("notes/Milk.md")
+    data = history_files(memory)
+    assert b"wombat-1" not in data
+    assert b"quokka-1" in data
+
+
+def test_many_renames_between_moves_take_no_time_that_grows_without_bound(
+    memory: MemorySession,
+) -> None:
+    """A chain of 30 would take a billion looks if each were followed for all that come after it."""
+    memory.write(Draft("at four\n", project="notes", title="n0"))
+    for number in range(30):
+        rename(memory, f"notes/n{number}.md", f"notes/r{number}.md")
+        memory.move(f"notes/r{number}.md", f"n{number + 1}.md")
+    assert memory.log("notes/n30.md", limit=0)[0].verb == "move"

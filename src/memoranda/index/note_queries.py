@@ -713,12 +713,6 @@ class NoteQueries(Queries):
         notes = self._select("select row from note where etag = ?", (bytes.fromhex(digest),))
         return [info for info in notes if may_see(info.scope, viewer)]
 
-    def with_id_start(self, id_start: str) -> list[NoteInfo]:
-        """Return the notes of all projects whose ids begin with these digits."""
-        return self._select(
-            "select row from note where id >= ? and id < ?", (id_start, id_start + _LAST_CHARACTER)
-        )
-
     def with_ids(self, ids: Iterable[str], projects: Sequence[str]) -> list[NoteInfo]:
         """Return the notes of these projects that have one of these ids.
 

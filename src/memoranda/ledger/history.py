@@ -24,7 +24,6 @@ from memoranda.ledger.change import (
     FOLD,
     ORIGINS,
     Change,
-    Location,
     Touched,
     is_of_machine,
     undone_numbers,
@@ -623,15 +622,6 @@ class History:
         """Whether any step was on a file that only some agents may see."""
         sql = f"select 1 from step where scope <> '{GLOBAL}' limit 1"
         return self.database.row(sql) is not None
-
-    def private_places(self) -> Iterator[tuple[Location, str]]:
-        """Yield the places where files were that only some agents may see, each with its scope.
-
-        A place is yielded once for each step.
-        """
-        sql = f"select project, path, root, scope from step where scope <> '{GLOBAL}'"
-        for project, path, root, scope in self.database.rows(sql):
-            yield Location(project, path, root), scope
 
     def _placed(
         self, where: str, values: Sequence[Any] | Mapping[str, Any]

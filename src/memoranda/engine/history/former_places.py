@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import heapq
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from itertools import islice
 from typing import NamedTuple
@@ -54,6 +54,21 @@ class _End(NamedTuple):
     before: int
 
 
+class _Text(NamedTuple):
+    """The text that a note had before some changes.
+
+    digest: the SHA-256 of the text.
+    limit: the changes have this number or a higher one.
+    step: the first step of these changes on the note. None for the present text.
+    note_id: the id in the present text. None if it has none, and for an older text.
+    """
+
+    digest: str
+    limit: int
+    step: Touched | None
+    note_id: str | None = None
+
+
 @verb
 def history_through_moves(
     memory: HistoryVerbs, project: str, path: str, *, limit: int = 0
@@ -90,25 +105,24 @@ def changes_of_note(memory: HistoryVerbs, location: Location) -> Iterator[Placed
     The changes from before the note came to this place are included.
     """
     before: int | None = None
+    text: _Text | None = _present_text(memory, location)
     for _ in range(MOST_MOVES):
         place = (location.project, location.path)
         end: _End | None = None
-        # The change after the one that is looked at. None for the latest change.
-        newer: Change | None = None
         for change in memory.changes_at(location, before=before):
-            # This change took an earlier note away. Another program may have brought this one.
-            if change.empties(*place):
-                end = _before_rename(memory, location, newer)
+            # After this change, another program edited the note, or brought it to this place.
+            if text is not None and text.digest != digest_after(change, location):
+                end = _before_rename(memory, location, text)
                 if end is not None:
                     break
             former_place = _came_from(memory, change, place)
             yield PlacedChange(change, place, former_place)
-            newer = change
+            text = _text_before(change, location, former_place, text)
             if former_place is not None:
                 end = _before_move_of(memory, former_place, change)
                 break
         else:
-            end = _before_rename(memory, location, newer)
+            end = _before_rename(memory, location, text)
         if end is None:
             return
         # Go on with the older changes of the former place.
@@ -144,11 +158,14 @@ class Rename(NamedTuple):
     """A rename of a note by another program.
 
     new, old: the place of the note after the rename, and before it.
+    since: all changes of the note at the new place have this number or a higher one. None if there
+        are none.
     before: all changes of the note at the old place have lower numbers.
     """
 
     new: Location
     old: Location
+    since: int | None
     before: int
 
 
@@ -156,13 +173,15 @@ def renames_by_others(memory: HistoryVerbs, location: Location) -> list[Rename]:
     """Return how other programs renamed the note that is at a place, the latest rename first."""
     renames: list[Rename] = []
     known_place = (location.project, location.path)
-    new_location: Location | None = location
+    since: int | None = None
     for placed in changes_of_note(memory, location):
-        location_then = _location_of(memory, placed.place)
-        if placed.place != known_place and new_location and location_then:
-            renames.append(Rename(new_location, location_then, placed.change.number + 1))
+        new = _location_of(memory, known_place)
+        old = _location_of(memory, placed.place)
+        number = placed.change.number
+        if placed.place != known_place and new is not None and old is not None:
+            renames.append(Rename(new, old, since, before=number + 1))
         known_place = placed.place_before or placed.place
-        new_location = _location_of(memory, known_place)
+        since = number
     return renames
 
 
@@ -234,32 +253,53 @@ def _before_move_of(memory: HistoryVerbs, former_place: Place, change: Change) -
     return None if location is None else _End(location, change.number)
 
 
-def _before_rename(
-    memory: HistoryVerbs, location: Location, first_change: Change | None
-) -> _End | None:
+def _present_text(memory: HistoryVerbs, location: Location) -> _Text | None:
+    """Return the text of the file at a place. None if no file is there."""
+    with suppress(MemorandaError):
+        source = source_at(memory.engine, location.project, location.root)
+        file = source.read(location.path)
+        note = memory.engine.parse(location.project, location.path, file)
+        note_id = note.id if note is not None and note.own_id else None
+        return _Text(file.etag, memory.engine.ledger.history.last + 1, None, note_id)
+    return None
+
+
+def _text_before(
+    change: Change, location: Location, former_place: Place | None, text: _Text | None
+) -> _Text | None:
+    """Return the text of a note before a change. None if the change wrote a new file.
+
+    location: where the note was after the change.
+    former_place: where it was before, if the change moved it.
+    text: its text after the change; None if that is not known.
+    """
+    places = {(location.project, location.path), former_place}
+    for step in change.files:
+        if place_of(step) in places and step.old is not None:
+            return _Text(step.old, change.number, step)
+    # The move of a folder does not have the texts of its notes.
+    if former_place is None or text is None:
+        return None
+    return text._replace(limit=change.number)
+
+
+def _before_rename(memory: HistoryVerbs, location: Location, text: _Text | None) -> _End | None:
     """Return where a note was before another program renamed its file.
 
     location: where the note was after the rename.
-    first_change: the first change of the note at that place. None if there is none.
+    text: its text then; None if it is not known.
 
     None if no other program renamed the file, or if it is not certain.
     """
-    if first_change is None:
-        source = source_at(memory.engine, location.project, location.root)
-        file = read_or_none(source, location.path)
-        if file is None:
-            return None
-        note = memory.engine.parse(location.project, location.path, file)
-        note_id = note.id if note is not None and note.own_id else None
-        return end_before_rename(memory, location, file.etag) or _by_id(memory, location, note_id)
-    step = next((file for file in first_change.files if file.place == location), None)
-    # A change that wrote a new file is the beginning of the note.
-    if step is None or step.old is None:
+    if text is None:
         return None
-    limit = first_change.number
-    return end_before_rename(memory, location, step.old, limit) or _by_id(
-        memory, location, memory.id_in_text(step), limit
-    )
+    end = end_before_rename(memory, location, text.digest, text.limit)
+    if end is not None:
+        return end
+    note_id = text.note_id
+    if text.step is not None:
+        note_id = memory.id_in_text(text.step)
+    return _by_id(memory, location, note_id, text.limit)
 
 
 def end_before_rename(
@@ -272,9 +312,35 @@ def end_before_rename(
 
     None if the text was at no other place, or at several.
     """
-    steps = memory.engine.ledger.history.steps_that_left(digest)
-    ends = _ends(memory, location, (step for step in steps if limit is None or step.number < limit))
+    steps = [
+        step
+        for step in memory.engine.ledger.history.steps_that_left(digest)
+        if limit is None or step.number < limit
+    ]
+    ends = _ends(memory, location, steps, limit)
+    if len(ends) > 1:
+        left_places = _places_left_again(memory, steps)
+        ends = [end for end in ends if end.place not in left_places]
     return ends[0] if len(ends) == 1 else None
+
+
+def _places_left_again(memory: HistoryVerbs, steps: Sequence[PlacedStep]) -> set[Location]:
+    """Return the places from which another program took a note to a place where we moved it on.
+
+    After a rename by another program, a move of ours may have taken the same text further, and
+    another program may have renamed it again. Only its last place counts then.
+
+    steps: the steps that left the text somewhere, the newest first.
+    """
+    places: set[Location] = set()
+    moves = [step for step in reversed(steps) if step.touched.do == StepKind.MOVE]
+    for move in moves[:MOST_MOVES]:
+        earlier_steps = [step for step in steps if step.number < move.number]
+        ends = _ends(memory, move.touched.place, earlier_steps, move.number)
+        remaining_places = {end.place for end in ends} - places
+        if len(remaining_places) == 1:
+            places |= remaining_places
+    return places
 
 
 def _by_id(
@@ -296,51 +362,87 @@ def _by_id(
         and step.touched.do == StepKind.PUT
         and memory.id_in_text(step.touched) in (None, note_id)
     )
-    ends = _ends(memory, location, steps)
+    ends = _ends(memory, location, steps, limit)
     return ends[0] if len(ends) == 1 else None
 
 
-def _ends(memory: HistoryVerbs, location: Location, steps: Iterable[PlacedStep]) -> list[_End]:
-    """Return where the notes that some steps left at other places than `location` disappeared."""
+def _ends(
+    memory: HistoryVerbs, location: Location, steps: Iterable[PlacedStep], limit: int | None
+) -> list[_End]:
+    """Return where the notes that some steps left at other places than `location` disappeared.
+
+    limit: they disappeared before the change with this number. None if that may be just now.
+    """
     ends: dict[Location, _End] = {}
     for step in steps:
         touched = step.touched
         place = touched.place._replace(path=touched.to or touched.path)
-        end = _end_of(memory, place, step.number)
+        end = _end_of(memory, place, step.number, limit)
         if end is not None and end.place != location:
             ends.setdefault(end.place, end)
     return list(ends.values())
 
 
-def _end_of(memory: HistoryVerbs, place: Location, number: int) -> _End | None:
+def _end_of(memory: HistoryVerbs, place: Location, number: int, limit: int | None) -> _End | None:
     """Return where a note disappeared without a change. None if it did not, or if it is not known.
 
     place: where the note was after the change `number`.
+    limit: the note disappeared before the change with this number. None if that may be just now.
     """
-    history = memory.engine.ledger.history
+    # Where the note was before the limit, and the number that its changes there are below.
+    end = _End(place, number + 1)
     for _ in range(MOST_MOVES):
-        steps = history.placed_steps(place.project, place.path)
+        steps = memory.engine.ledger.history.placed_steps(place.project, place.path)
         next_step = next((step for step in steps if step.number > number), None)
         if next_step is None:
-            return None if _has_file(memory, place) else _End(place, number + 1)
-        if next_step.touched.makes_file:
-            # The file of the note was gone by then.
-            return _End(place, next_step.number)
-        new_path = next_step.touched.path_after_move(place.path)
-        if next_step.touched.do != StepKind.MOVE or new_path is None:
-            return None
-        place = place._replace(path=new_path)
+            return None if _is_still_at(memory, place) else end
+        touched = next_step.touched
         number = next_step.number
+        is_late = limit is not None and number >= limit
+        is_reached = touched.do == StepKind.MOVE and touched.path_before_move(place.path)
+        if touched.makes_file or is_reached:
+            # Another note came to the place, so the file of this one was gone by then.
+            return end if is_late else end._replace(before=number)
+        if is_late and touched.old and _is_from_elsewhere(memory, place, touched.old):
+            return end
+        new_path = touched.path_after_move(place.path)
+        is_followed = touched.do == StepKind.MOVE and (touched.moves_folder or not is_late)
+        if new_path is None or not is_followed:
+            return None
+        # The move of a folder does not show whether the note was still in it.
+        place = place._replace(path=new_path)
+        if not is_late:
+            end = _End(place, number + 1)
     return None
 
 
-def _has_file(memory: HistoryVerbs, place: Location) -> bool:
-    """Whether a file is at a place now. True also if the folder of its project is out of reach."""
+def _is_still_at(memory: HistoryVerbs, place: Location) -> bool:
+    """Whether a note is still at its place. True also if the folder of its project is out of reach.
+
+    It is not if another program put there the text that a change left at another place.
+    """
     try:
         source = source_at(memory.engine, place.project, place.root)
     except MemorandaError:
         return True
-    return not os.path.isdir(source.root) or os.path.lexists(os.path.join(source.root, place.path))
+    if not os.path.isdir(source.root):
+        return True
+    file = read_or_none(source, place.path)
+    if file is None:
+        return os.path.lexists(os.path.join(source.root, place.path))
+    return not _is_from_elsewhere(memory, place, file.etag)
+
+
+def _is_from_elsewhere(memory: HistoryVerbs, place: Location, digest: str) -> bool:
+    """Whether changes left a text at other places only. False if no change left it.
+
+    digest: the SHA-256 of the text, which is or was at `place`.
+    """
+    places_of_text = [
+        step.touched.place._replace(path=step.touched.to or step.touched.path)
+        for step in memory.engine.ledger.history.steps_that_left(digest)
+    ]
+    return bool(places_of_text) and place not in places_of_text
 
 
 def place_of(touched: Touched) -> Place:

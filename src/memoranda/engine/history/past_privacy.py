@@ -3,8 +3,8 @@
 The ledger records the scope of a file with each step. But the note may have become another agent's
 since then: by a later change, a move, an undo, or an edit by hand. So `PastPrivacy` follows the
 note from the old change forward, step by step, to the present. The ledger does not have what other
-programs did: if a file is no longer where the ledger left it, the note is looked for by its text and
-its id.
+programs did: if a file is no longer where the ledger left it, the note is looked for by its text,
+its id and its permalink.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from memoranda.errors import MemorandaError
 from memoranda.index.rows import NoteInfo
 from memoranda.ledger.change import Change, Location, Touched
 from memoranda.ledger.history import PlacedStep
+from memoranda.note.links import permalink_for
 from memoranda.note.names import id_in_file_name
 from memoranda.sources.step import StepKind
 
@@ -134,11 +135,13 @@ class PastPrivacy:
             if cursor.is_gone:
                 return False
             is_private = None if step else self._is_private_now(cursor.place)
-            if is_private is not None:
-                return is_private
-            # Another program removed or renamed the file.
-            return self._is_hidden_elsewhere(cursor, waiting)
+            # Another program may have removed or renamed the file, and may have put another one
+            # at its place.
+            return is_private or self._is_hidden_elsewhere(cursor, waiting)
         if not self._session.sees(step.touched.scope):
+            return True
+        # The note may have left the folder before the folder was moved.
+        if step.touched.moves_folder and self._is_hidden_elsewhere(cursor, waiting):
             return True
         waiting += self._cursors_after(step, cursor.place, cursor.digest)
         return False
@@ -146,24 +149,18 @@ class PastPrivacy:
     def _is_hidden_elsewhere(self, cursor: _Cursor, waiting: list[_Cursor]) -> bool:
         """Whether a note is hidden from the caller at the place to which another program renamed it.
 
-        If it is not known what became of the note, it is hidden if it may be one of the private
-        notes whose origin is not known either.
-
-        cursor: the note at its last known place, where it is no longer.
+        cursor: the note at its last known place.
         waiting: the cursors still to look at. If changes found the note at another place, the
             cursors after these changes are added.
         """
         id_start = id_in_file_name(cursor.place.path)
-        if any(_is_note(info, cursor.digest, id_start) for info in self._hidden_notes):
+        if any(_is_note(info, cursor, id_start) for info in self._hidden_notes):
             return True
-        later_steps = self._steps_elsewhere(cursor, id_start)
-        for step in later_steps:
+        for step in self._steps_elsewhere(cursor, id_start):
             if not self._session.sees(step.touched.scope):
                 return True
             waiting += self._cursors_after(step, step.touched.place, cursor.digest)
-        if later_steps or self._is_seen_elsewhere(cursor.digest, id_start):
-            return False
-        return self._has_private_note_of_unknown_origin
+        return False
 
     def _steps_elsewhere(self, cursor: _Cursor, id_start: str | None) -> list[PlacedStep]:
         """Return the later steps that found a note at another place, with its last known text or id.
@@ -182,54 +179,10 @@ class PastPrivacy:
             if step.number > cursor.number and step.touched.place != cursor.place
         ]
 
-    def _is_seen_elsewhere(self, digest: str | None, id_start: str | None) -> bool:
-        """Whether the caller sees a note with this text, or a memory with this id.
-
-        digest: the SHA-256 of the text; None for no text.
-        id_start: the first digits of the id; None for no id.
-        """
-        if digest in self._present_digests:
-            return True
-        return id_start is not None and bool(self._engine.index.notes.with_id_start(id_start))
-
     @cached_property
     def _hidden_notes(self) -> list[NoteInfo]:
         """The present notes that the caller may not see."""
         return self._engine.index.notes.hidden(self._session.agent)
-
-    @cached_property
-    def _present_digests(self) -> set[str]:
-        """The SHA-256 of the texts of all present notes."""
-        return self._engine.index.notes.etags()
-
-    @cached_property
-    def _has_private_note_of_unknown_origin(self) -> bool:
-        """Whether the history does not say where some private note came from.
-
-        Such a note may be one that another program renamed and edited. Notes that were private at
-        some time count, too.
-        """
-        places = {Location(info.project, info.path) for info in self._hidden_notes}
-        for place, scope in self._history.private_places():
-            if not self._session.sees(scope):
-                places.add(place)
-        return any(not self._has_known_origin(place) for place in places)
-
-    def _has_known_origin(self, place: Location) -> bool:
-        """Whether every file at a place was written there by a change, or moved there by one."""
-        has_file = False
-        for step in self._steps_at(place):
-            touched = step.touched
-            if touched.do == StepKind.MOVE:
-                has_come = touched.path_before_move(place.path) is not None
-                if not has_come and not has_file:
-                    return False
-                has_file = has_come
-                continue
-            if touched.old is not None and not has_file:
-                return False
-            has_file = touched.do == StepKind.PUT
-        return has_file or self._is_private_now(place) is None
 
     def _step_after(self, cursor: _Cursor) -> PlacedStep | None:
         """Return the next step on the file at the cursor's place, or on a folder above the file.
@@ -316,13 +269,18 @@ class PastPrivacy:
         return None if file is None else not self._session.sees(scope_of(file.data))
 
 
-def _is_note(info: NoteInfo, digest: str | None, id_start: str | None) -> bool:
-    """Whether a present note has a text with this SHA-256, or an id that begins so.
+def _is_note(info: NoteInfo, cursor: _Cursor, id_start: str | None) -> bool:
+    """Whether a present note is the one at a cursor.
 
-    digest, id_start: None for no text, and for no id.
+    It has the same text, an id that begins so, or the permalink of the cursor's place in its header.
+
+    id_start: the first digits of the id; None if the note has none.
     """
-    has_id = id_start is not None and info.id.startswith(id_start)
-    return has_id or info.etag == digest
+    if info.etag == cursor.digest:
+        return True
+    if id_start is not None and info.id.startswith(id_start):
+        return True
+    return info.header.get("permalink") == permalink_for(cursor.place.project, cursor.place.path)
 
 
 def _brings_another_note(step: PlacedStep, place: Location) -> bool:

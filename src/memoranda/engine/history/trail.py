@@ -123,7 +123,10 @@ class Trail:
         self._all_places = set(places)
         # The renames and departures to apply, the latest last.
         self._renames = sorted(renames, key=lambda rename: rename.before)
-        self._departures = sorted(departures, key=lambda departure: departure[1])
+        # Below a number, the changes of a place are about another note.
+        left_places = [*departures]
+        left_places += [(rename.new, rename.since or ABOVE_ALL_NUMBERS) for rename in self._renames]
+        self._departures = sorted(left_places, key=lambda departure: departure[1])
         self.ids = set(ids)
         # The first digits of the ids.
         self._id_starts = {note_id[:ID_DIGITS] for note_id in ids}
@@ -181,7 +184,6 @@ class Trail:
             self._present_places.discard(place)
         while self._renames and self._renames[-1].before > number:
             rename = self._renames.pop()
-            self._present_places.discard(rename.new)
             self._present_places.add(rename.old)
             self._all_places.add(rename.old)
 

@@ -255,15 +255,6 @@ def test_a_note_renamed_back_to_its_first_place_is_followed(tea: MemorySession) 
     assert numbers(tea, "Tea.md") == [3, 2, 1]
 
 
-def test_two_notes_whose_names_were_swapped_each_keep_their_history(tea: MemorySession) -> None:
-    tea.write(Draft("cold\n", project="notes", title="Milk"))
-    rename(tea, "notes/Tea.md", "notes/spare.txt")
-    rename(tea, "notes/Milk.md", "notes/Tea.md")
-    rename(tea, "notes/spare.txt", "notes/Milk.md")
-    assert numbers(tea, "Milk.md") == [2, 1]
-    assert numbers(tea, "Tea.md") == [3]
-
-
 def test_a_note_renamed_to_the_place_of_one_renamed_away_has_its_own_history(
     tea: MemorySession,
 ) -> None:
@@ -272,21 +263,6 @@ def test_a_note_renamed_to_the_place_of_one_renamed_away_has_its_own_history(
     rename(tea, "notes/Milk.md", "notes/Tea.md")
     assert numbers(tea, "Tea.md") == [3]
     assert numbers(tea, "Drink.md") == [2, 1]
-
-
-def test_erasing_one_of_two_swapped_notes_leaves_the_past_of_the_other(
-    memory: MemorySession,
-) -> None:
-    for title, word in (("Tea", "wombat"), ("Milk", "quokka")):
-        memory.write(Draft(f"{word}-1\n", project="notes", title=title))
-        memory.edit(f"notes/{title}.md", Rewrite(f"dull {title}\n"))
-    rename(memory, "notes/Tea.md", "notes/spare.txt")
-    rename(memory, "notes/Milk.md", "notes/Tea.md")
-    rename(memory, "notes/spare.txt", "notes/Milk.md")
-    memory.erase("notes/Milk.md")
-    data = history_files(memory)
-    assert b"wombat-1" not in data
-    assert b"quokka-1" in data
 
 
 def test_many_renames_between_moves_take_no_time_that_grows_without_bound(
@@ -298,3 +274,91 @@ def test_many_renames_between_moves_take_no_time_that_grows_without_bound(
         rename(memory, f"notes/n{number}.md", f"notes/r{number}.md")
         memory.move(f"notes/r{number}.md", f"n{number + 1}.md")
     assert memory.log("notes/n30.md", limit=0)[0].verb == "move"
+
+
+def swap(memory: MemorySession, one: str, other: str) -> None:
+    """Swap the names of two files, as another program does."""
+    rename(memory, one, "notes/Between.md")
+    rename(memory, other, one)
+    rename(memory, "notes/Between.md", other)
+
+
+@pytest.fixture
+def pair(memory: MemorySession) -> MemorySession:
+    """A memory with `notes/Tea.md` (#1 and #2) and `notes/Cup.md` (#3 and #4)."""
+    for title, word in (("Tea", "wombat"), ("Cup", "quokka")):
+        memory.write(Draft(f"{word}-1\n", project="notes", title=title))
+        memory.edit(f"notes/{title}.md", Rewrite(f"{word}-2\n"))
+    memory.sync()
+    return memory
+
+
+def test_a_rename_over_another_file_takes_the_history_along(pair: MemorySession) -> None:
+    rename(pair, "notes/Tea.md", "notes/Cup.md")
+    pair.edit("notes/Cup.md", Append("dull\n"))
+    assert numbers(pair, "Cup.md") == [5, 2, 1]
+
+
+def test_a_copy_over_another_file_takes_no_history_along(pair: MemorySession) -> None:
+    root = pair.engine.layout.root
+    (root / "notes/Cup.md").write_bytes((root / "notes/Tea.md").read_bytes())
+    assert numbers(pair, "Cup.md") == [4, 3]
+    assert numbers(pair, "Tea.md") == [2, 1]
+
+
+def test_swapped_names_swap_the_histories(pair: MemorySession) -> None:
+    swap(pair, "notes/Tea.md", "notes/Cup.md")
+    pair.edit("notes/Tea.md", Append("dull\n"))
+    assert numbers(pair, "Tea.md") == [5, 4, 3]
+    assert numbers(pair, "Cup.md") == [2, 1]
+
+
+def test_an_earlier_text_brought_back_by_hand_keeps_the_history(pair: MemorySession) -> None:
+    file = pair.engine.layout.root / "notes/Tea.md"
+    text = file.read_text()
+    pair.edit("notes/Tea.md", Rewrite("wombat-3\n"))
+    file.write_text(text)
+    assert numbers(pair, "Tea.md") == [5, 2, 1]
+
+
+def test_erasing_a_note_renamed_over_another_file_erases_its_texts(pair: MemorySession) -> None:
+    rename(pair, "notes/Tea.md", "notes/Cup.md")
+    pair.erase("notes/Cup.md")
+    assert b"wombat" not in history_files(pair)
+
+
+def test_erasing_a_note_with_a_swapped_name_leaves_the_past_of_the_other(
+    pair: MemorySession,
+) -> None:
+    swap(pair, "notes/Tea.md", "notes/Cup.md")
+    pair.erase("notes/Cup.md")
+    data = history_files(pair)
+    assert b"wombat" not in data
+    assert b"quokka-1" in data
+
+
+def test_erasing_a_note_renamed_there_and_back_erases_all_its_texts(memory: MemorySession) -> None:
+    memory.write(Draft("wombat-1\n", project="notes", title="Tea"))
+    memory.edit("notes/Tea.md", Rewrite("wombat-2\n"))
+    rename(memory, "notes/Tea.md", "notes/Cup.md")
+    memory.edit("notes/Cup.md", Rewrite("wombat-3\n"))
+    rename(memory, "notes/Cup.md", "notes/Tea.md")
+    memory.edit("notes/Tea.md", Rewrite("dull\n"))
+    memory.erase("notes/Tea.md")
+    assert b"wombat" not in history_files(memory)
+
+
+@pytest.mark.parametrize("is_swapped", [True, False])
+def test_the_past_of_a_note_made_private_under_the_name_of_another_is_hidden(
+    pair: MemorySession, is_swapped: bool
+) -> None:
+    if is_swapped:
+        swap(pair, "notes/Tea.md", "notes/Cup.md")
+    else:
+        rename(pair, "notes/Tea.md", "notes/Cup.md")
+    file = pair.engine.layout.root / "notes/Cup.md"
+    file.write_text("---\nscope: agent:bob\npermalink: notes/tea\n---\nnow private\n")
+    pair.sync()
+    alice = pair.as_caller("alice", "mcp")
+    seen = [change.number for change in alice.log(limit=0)]
+    assert not {1, 2}.intersection(seen)

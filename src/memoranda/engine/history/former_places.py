@@ -26,6 +26,8 @@ from memoranda.sources.step import StepKind
 
 # A note is followed through this many places at most, because moves may go round in a circle.
 MOST_MOVES = 20
+# A text that was left more often is not followed. A thousand notes may have had it.
+_MOST_STEPS_OF_TEXT = 50
 
 Place = tuple[str, str]
 """A project, and a path in it."""
@@ -212,10 +214,10 @@ def _is_elsewhere(memory: HistoryVerbs, location: Location, last: Change, newer:
     digest = digest_after(last, location)
     if digest is None:
         return False
-    new_locations = {
-        step.touched.place for step in memory.engine.ledger.history.steps_that_replaced(digest)
-    }
-    for info in memory.index.notes.with_text(digest, memory.agent):
+    steps = islice(memory.engine.ledger.history.steps_that_replaced(digest), _MOST_STEPS_OF_TEXT)
+    new_locations = {step.touched.place for step in steps}
+    notes_with_text = memory.index.notes.with_text(digest, memory.agent)
+    for info in notes_with_text[:_MOST_STEPS_OF_TEXT]:
         new_location = _location_of(memory, (info.project, info.path))
         if new_location is not None:
             new_locations.add(new_location)
@@ -317,6 +319,8 @@ def end_before_rename(
         for step in memory.engine.ledger.history.steps_that_left(digest)
         if limit is None or step.number < limit
     ]
+    if len(steps) > _MOST_STEPS_OF_TEXT:
+        return None
     ends = _ends(memory, location, steps, limit)
     if len(ends) > 1:
         left_places = _places_left_again(memory, steps)
@@ -399,11 +403,11 @@ def _end_of(memory: HistoryVerbs, place: Location, number: int, limit: int | Non
         touched = next_step.touched
         number = next_step.number
         is_late = limit is not None and number >= limit
-        is_reached = touched.do == StepKind.MOVE and touched.path_before_move(place.path)
-        if touched.makes_file or is_reached:
-            # Another note came to the place, so the file of this one was gone by then.
+        if _brings_other_note(touched, place):
+            # The file of this note was gone by then.
             return end if is_late else end._replace(before=number)
-        if is_late and touched.old and _is_from_elsewhere(memory, place, touched.old):
+        if touched.old and _is_from_elsewhere(memory, place, touched.old):
+            # Another program had put another note there.
             return end
         new_path = touched.path_after_move(place.path)
         is_followed = touched.do == StepKind.MOVE and (touched.moves_folder or not is_late)
@@ -414,6 +418,12 @@ def _end_of(memory: HistoryVerbs, place: Location, number: int, limit: int | Non
         if not is_late:
             end = _End(place, number + 1)
     return None
+
+
+def _brings_other_note(touched: Touched, place: Location) -> bool:
+    """Whether a step wrote a new file at a place, or moved a file or a folder with it there."""
+    is_move = touched.do == StepKind.MOVE
+    return touched.makes_file or (is_move and touched.path_before_move(place.path) is not None)
 
 
 def _is_still_at(memory: HistoryVerbs, place: Location) -> bool:

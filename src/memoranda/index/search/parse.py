@@ -61,7 +61,7 @@ class Term:
     text: the term as written, without quotes.
     phrase: the text for FTS5, not quoted yet.
     words: the folded words of the term.
-    open: whether the last word may be the beginning of a longer word.
+    may_be_longer: whether the last word may be the beginning of a longer word.
     single: whether the term is one Chinese or Japanese character. The index has pairs of them, so
         the character always matches as a prefix.
     other_spellings: other spellings as phrases, such as `wifi` for `Wi-Fi`.
@@ -71,7 +71,7 @@ class Term:
     text: str
     phrase: str
     words: tuple[str, ...]
-    open: bool
+    may_be_longer: bool
     single: bool = False
     other_spellings: tuple[str, ...] = ()
     is_bare: bool = False
@@ -171,7 +171,7 @@ def term(text: str, *, phrase: bool = False) -> Term | None:
     """
     # A shortcut for most terms: one word of ASCII letters in lower case.
     if text.isascii() and text.isalpha() and text.islower():
-        return Term(text, text, (text,), open=not phrase, is_bare=not phrase)
+        return Term(text, text, (text,), may_be_longer=not phrase, is_bare=not phrase)
     phrase_tokens = _phrase_tokens(text)
     if not phrase_tokens:
         return None
@@ -180,7 +180,7 @@ def term(text: str, *, phrase: bool = False) -> Term | None:
         text.strip(),
         fts_phrase,
         tuple(phrase_tokens),
-        open=not phrase and _may_go_on(phrase_tokens),
+        may_be_longer=not phrase and _may_be_longer(phrase_tokens),
         single=single,
         other_spellings=() if phrase else _other_spellings(text),
         is_bare=not phrase,
@@ -196,7 +196,7 @@ def _phrase_tokens(text: str) -> list[str]:
     return phrase_tokens
 
 
-def _may_go_on(words: list[str]) -> bool:
+def _may_be_longer(words: list[str]) -> bool:
     """Whether the last of these words may be the beginning of a longer word.
 
     A number after other words may not: `1.1` must not find `1.10`.
@@ -308,7 +308,7 @@ def _reduced(clause: Clause) -> Clause:
             this_term
             for this_term in terms
             # A phrase in quotes is always meant.
-            if not this_term.open or not informative_words.isdisjoint(this_term.words)
+            if not this_term.may_be_longer or not informative_words.isdisjoint(this_term.words)
         ]
         terms = (informative_terms or terms)[:MAX_TERMS]
     if len(terms) <= _MAX_JOINED_TERMS:

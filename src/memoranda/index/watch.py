@@ -127,6 +127,8 @@ class Watch:
         if mask & (flags.Q_OVERFLOW | flags.UNMOUNT):
             changes.lost = True
             return
+
+        # About a watched folder itself. `wd` is the number of its watch.
         place = self._places.get(event.wd)
         # Late events come from a folder that is no longer watched.
         if place is None:
@@ -143,10 +145,13 @@ class Watch:
             if not folder and mask & flags.ATTRIB:
                 changes.folders.add((project, ""))
             return
+
+        # About a file or folder in it. Hidden ones are no notes.
         path = f"{folder}/{name}" if folder else name
         if name.startswith(".") or not is_valid_unicode(path):
             return
-        if not mask & flags.ISDIR:
+        is_folder = bool(mask & flags.ISDIR)
+        if not is_folder:
             changes.files.add((project, path))
         elif name not in SKIPPED_FOLDERS:
             self._follow_folder(mask, project, root, path)

@@ -209,16 +209,17 @@ def _may_be_longer(words: list[str]) -> bool:
 
 def _other_spellings(text: str) -> tuple[str, ...]:
     """Return other spellings of a compound or a number as phrases: `getUser` → `get user`."""
+    # The spellings of each compound in the text. A long text is not a name.
+    spellings_of_compounds = []
     if len(text) <= _MAX_COMPOUND_CHARACTERS:
-        spellings = compounds(text)
-    else:
-        spellings = []
+        spellings_of_compounds = compounds(text)
+    # A number in other ways of writing, an amount without its currency, or a compound.
     forms = number_forms(text)
     if not forms and _WITH_CURRENCY.fullmatch(text):
         forms = [text.strip("$€£¥")]
     # The text must be one compound and nothing else.
-    elif len(spellings) == 1:
-        forms += filter(None, spellings[0])
+    elif len(spellings_of_compounds) == 1:
+        forms += filter(None, spellings_of_compounds[0])
     return tuple(query_text(form)[0] for form in forms)
 
 
@@ -261,6 +262,7 @@ def _clauses(pieces: list[Term | str]) -> tuple[list[Clause], bool]:
         if isinstance(piece, Term):
             terms.append(piece)
         elif piece == "NOT" and isinstance(next_piece, Term):
+            # This takes the next piece, too.
             without.append(next_piece)
             remaining.popleft()
             has_operator = True
@@ -297,11 +299,13 @@ def _reduced(clause: Clause) -> Clause:
     A clause with more than MAX_TERMS terms also loses its uninformative terms. In a short clause,
     two neighboring words may also match as one word.
     """
-    by_phrase: dict[str, Term] = {}
-    # Backwards, so that the first of equal terms replaces the later ones.
+    # Leave out repeated terms. Backwards, so that the first of equal terms replaces the later ones.
+    terms_by_phrase: dict[str, Term] = {}
     for this_term in reversed(clause.terms):
-        by_phrase[this_term.phrase.casefold()] = this_term
-    terms = list(by_phrase.values())[::-1]
+        terms_by_phrase[this_term.phrase.casefold()] = this_term
+    terms = list(terms_by_phrase.values())[::-1]
+
+    # Shorten a long clause, and join neighbors in a short one.
     if len(terms) > MAX_TERMS:
         informative_words = set(words(" ".join([this_term.text for this_term in terms])))
         informative_terms = [
@@ -347,7 +351,8 @@ def is_plain(text: str) -> bool:
     Only the end of a long text is checked for informative words, so that the whole text need not be
     parsed. Chinese and Japanese words do not count.
     """
-    if '"' in text or "\0" in text or not _OPERATORS.isdisjoint(text.split()):
+    has_operator = not _OPERATORS.isdisjoint(text.split())
+    if has_operator or '"' in text or "\0" in text:
         return False
     tail = text
     if len(text) > _PLAIN_TAIL_CHARACTERS:
@@ -374,14 +379,15 @@ def relaxable(query: ParsedQuery, *, quotes: bool = False, least: int = 3) -> bo
         return False
     terms = [bare_term for bare_term in query.clauses[0].terms if bare_term.is_bare]
     if least <= _PAIR:
-        counts = [_weight(bare_term.words[-1], _MIN_PAIR_RUN) for bare_term in terms]
+        # Each term counts, however many words it has.
+        counts = [_count_as_words(bare_term.words[-1], _MIN_PAIR_RUN) for bare_term in terms]
     else:
         all_words = chain.from_iterable([bare_term.words for bare_term in terms])
-        counts = [_weight(word, _MIN_LONG_RUN) for word in all_words]
+        counts = [_count_as_words(word, _MIN_LONG_RUN) for word in all_words]
     return sum(counts) >= least
 
 
-def _weight(word: str, min_run: int) -> int:
+def _count_as_words(word: str, min_run: int) -> int:
     """Return as how many words a word counts.
 
     A Chinese or Japanese run of at least `min_run` characters counts as half its characters:

@@ -397,13 +397,17 @@ def _last_question(sentences: Sequence[str], position: int) -> str:
 
     position: the position of the question in `sentences`.
     """
+    # Cut a long one.
     question = sentences[position]
     if len(tokens(question)) > _MAX_QUESTION_WORDS:
         starts = [match.start() for match in _START.finditer(question)]
         if starts:
             last_part = question[starts[-1] :]
+            # `words` leaves out stop words, so `What?` alone is no question.
             if len(words(last_part)) > 1:
                 question = last_part
+
+    # Extend a short one to the front.
     first_position = max(0, position - _MAX_SENTENCES_BEFORE)
     while position > first_position and len(words(question)) < 2:
         position -= 1
@@ -423,6 +427,7 @@ def _words_beside(
     """
     weights_beside: dict[str, float] = {}
     weak: frozenset[str] = frozenset()
+    # The last text comes first, and has the highest weight.
     weight = weights.WEIGHTS.beside
     for text in reversed(texts):
         words_of_text, weak_in_text = _pairs_of(text)
@@ -442,10 +447,11 @@ def _pairs_of(text: str) -> tuple[dict[str, None], frozenset[str]]:
     # A text in ASCII has no runs.
     if text.isascii():
         return dict.fromkeys(words(text)), frozenset()
+    # The pairs of words. `words` cuts runs at stop words and leaves these out.
     word_pairs: dict[str, None] = {}
     for word in words(text):
         word_pairs.update(dict.fromkeys(pairs(word)))
-    # The pairs of whole runs, stop words included.
+    # The pairs of whole runs. Those that words do not have are across a stop word.
     run_pairs: dict[str, None] = {}
     for token in tokens(text):
         if is_cjk(token):
@@ -505,10 +511,11 @@ def _written(match: re.Match[str]) -> list[Period]:
 
     match: a match of `_dates`.
     """
+    # Only one of the ways of writing a date has matched. The groups of the others are None.
     year = match["y1"] or match["y3"]
     day = match["d1"] or match["d2"] or match["d3"] or match["d4"]
-    is_date = day or year or _BEFORE_MAY.search(match.string, 0, match.start())
-    if match["name"] == "may" and not is_date:
+    means_month = day or year or _BEFORE_MAY.search(match.string, 0, match.start())
+    if match["name"] == "may" and not means_month:
         return []
     month = _month_of(match)
     if not 1 <= month <= 12:
@@ -540,10 +547,12 @@ def _relative(lower_text: str, today: date) -> list[tuple[date, date]]:
     """
     spans: list[tuple[date, date]] = []
     for match in _RELATIVE.finditer(lower_text):
+        # A name such as `last week`.
         if match["named"]:
             unit, units_ago = _NAMED_TIMES[match["named"]]
             spans.append(_calendar_span(unit, units_ago, today))
             continue
+        # A count of units such as `two days ago`.
         if match["count"].isdecimal():
             count = int(match["count"])
         else:

@@ -94,12 +94,13 @@ class IndexConnection(sqlite3.Connection):
 def held(db: sqlite3.Connection, kind: type[T]) -> T:
     """Return the object of class `kind` that is cached for `db`. The first call creates it."""
     if isinstance(db, IndexConnection):
-        cache = db.held
+        objects_by_class = db.held
     else:
-        cache = {}
-    if kind not in cache:
-        cache[kind] = kind()
-    return cache[kind]
+        # A plain connection keeps nothing, so each call creates an object.
+        objects_by_class = {}
+    if kind not in objects_by_class:
+        objects_by_class[kind] = kind()
+    return objects_by_class[kind]
 
 
 class Database:
@@ -141,7 +142,7 @@ class Database:
             is_stand_in = self._retry_time is not None
             # A call must not meet two indexes (`pin`).
             is_in_use = self._is_pinned or self._connection.in_transaction
-            # The first two values of `identity` are those of the file.
+            # `identity` begins with the two values of `_inode`.
             is_same_file = _inode(self.path) == self.identity[:2]
             # A stand-in serves until `pin` tries the file again.
             if is_stand_in or is_in_use or is_same_file:

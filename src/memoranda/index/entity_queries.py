@@ -166,11 +166,15 @@ class EntityMemory:
     def _sort(self, entities: Iterable[_Known]) -> None:
         """Set everything that depends on the order of the entities."""
         self._ordered = sorted(entities, key=lambda entity: entity.key.order)
+        # They are put together again when they are next needed.
         self._relations = None
+        # A placeholder has no text, and is left out here.
         self.entities = [entity.key for entity in self._ordered if entity.text is not None]
         texts = [entity.text for entity in self._ordered if entity.text is not None]
         self._texts = _SEPARATOR.join(texts)
+        # Each text begins behind the one before and its separator.
         self._begins = [0, *accumulate(len(text) + 1 for text in texts)]
+        # `order` is (time of creation, path).
         self._scoped = [
             (entity.key.order[1], entity.scope)
             for entity in self._ordered

@@ -155,7 +155,7 @@ def style_of(text: str, source: str | None = None) -> Style:
     speaker = speaker_of(body, source)
     # Divided by elsewhere, so never 0.
     word_total = max(1, round(word_count(body)))
-    # Of a long text, the style is not read: each of its chunks has another. It surely names a time.
+    # The style of a long text is not read: each of its chunks has another. It surely names a time.
     if len(body) > SHORT or not body:
         has_time = body != ""
         return Style(speaker, word_total, question=0, first_person=0, has_time=has_time)

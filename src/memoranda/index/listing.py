@@ -347,12 +347,13 @@ class _Selection:
         """
         if self._number_in_projects <= _MAX_SORTED:
             return None
+        # Counting stops at _MAX_SORTED.
         count_up_to = "select count(*) from (select 1 from note n where {} limit ?)"
         parameters = [*self._parameters, _MAX_SORTED]
         number_since = self._number(count_up_to.format(self._where), parameters)
         if number_since < _MAX_SORTED:
             return number_since
-        # The same conditions, with the time turned round.
+        # The same conditions, with the time turned round: all other notes of the projects.
         where_before = self._where.replace("n.changed >= ?", "n.changed < ?")
         number_before = self._number(count_up_to.format(where_before), parameters)
         if number_before < _MAX_SORTED:

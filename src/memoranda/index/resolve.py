@@ -490,7 +490,7 @@ class Resolver:
         notes_in_folder = answer.notes_by_folder.get(target_folder, [])
         if not notes_in_folder:
             return answer.target
-        # Only the forms up to that of the answer: a looser match must not win over it.
+        # Only the form of the answer and stricter ones: a looser match must not win over it.
         for form in FORMS[: answer.form + 1]:
             matches = self._by_file_name(name, notes_in_folder, form)
             # A title has no folder before it.

@@ -408,7 +408,8 @@ class _BatchWriter:
         """
         if note is None or self.files is None or note.place.project != project:
             return None
-        if note.stamp != self.files.source.stamp(path):
+        has_changed_since = note.stamp != self.files.source.stamp(path)
+        if has_changed_since:
             return None
         # The other process does not know who wrote the file.
         note.sign(self.files.accept(path, File(b"", note.stamp, note.etag)))

@@ -166,14 +166,15 @@ class Watch:
         """
         flags = self._flags
         if mask & (flags.DELETE | flags.MOVED_FROM):
-            # The watches of a renamed folder would report changes under its old name.
+            # The folder is gone. The watches of a renamed folder, and of all folders in it, would
+            # report changes under its old name, so they end.
             for number, (watched_project, _, folder) in list(self._places.items()):
                 if watched_project == project and f"{folder}/".startswith(f"{path}/"):
                     del self._places[number]
                     with suppress(OSError):
                         self._inotify.rm_watch(number)
         elif not mask & flags.ATTRIB:
-            # A changed mode may hide the contents of the folder, but its watches stay.
+            # The folder is new. (ATTRIB means that its mode has changed, and its watches stay.)
             self.add(project, root, path)
             for parent, names, _ in walk(os.path.join(root, path)):
                 names[:] = [name for name in names if self._is_watched(name)]

@@ -285,10 +285,11 @@ def put(
     project have the same one: `plan-1`.
     """
     path = sqlite_text(note.path)
+    # The permalink that the note gets unless another note has it.
     wanted_permalink = sqlite_text(note.permalink)
     before = _state_before(db, note)
     if before is None:
-        # The note is the first of its project
+        # The note is the first of its project, which `project_id` adds.
         project_id(db, note.project)
         before = _state_before(db, note)
         assert before is not None
@@ -520,26 +521,28 @@ def holds_any(db: sqlite3.Connection, project: str, paths: Sequence[str]) -> boo
     Expired entries of project kv are in a table of their own. They are not looked up by path: if
     there is any, the answer is True.
     """
-    number = project_ids(db).get(project.casefold())
-    if number is None:
+    project_number = project_ids(db).get(project.casefold())
+    if project_number is None:
         return False
     # Only `put` forgets an expired entry. There is hardly ever one, so its path is not compared.
     if project == KV_PROJECT and db.execute("select 1 from expired limit 1").fetchone():
         return True
     marks = ", ".join("?" * len(paths))
     sql = f"select 1 from note where project = ? and path in ({marks}) limit 1"
-    return db.execute(sql, (number, *paths)).fetchone() is not None
+    return db.execute(sql, (project_number, *paths)).fetchone() is not None
 
 
 def remove(db: sqlite3.Connection, project: str, path: str) -> bool:
     """Take the note or expired entry at a path out of the index. False if nothing is there."""
-    number = project_ids(db).get(project.casefold(), 0)
-    old = _fields_at(db, number, path)
+    # 0 is the id of no project.
+    project_number = project_ids(db).get(project.casefold(), 0)
+    old = _fields_at(db, project_number, path)
     if old is None:
         # An expired entry is not among the notes any more.
         return project == KV_PROJECT and db.execute(_FORGET_EXPIRED, (path,)).rowcount > 0
     _take_out(db, project, old)
-    _Permalinks(db, number, project).renumber_without(old.permalink)
+    # The number of its permalink may be free now.
+    _Permalinks(db, project_number, project).renumber_without(old.permalink)
     return True
 
 
@@ -554,13 +557,14 @@ def touch(db: sqlite3.Connection, project: str, path: str, stamp: Stamp) -> None
 
 def forget_project(db: sqlite3.Connection, project: str) -> None:
     """Take all notes of a project out of the index, and the project."""
-    number = project_ids(db).get(project.casefold(), 0)
-    paths = db.execute("select path from note where project = ?", (number,)).fetchall()
+    # 0 is the id of no project.
+    project_number = project_ids(db).get(project.casefold(), 0)
+    paths = db.execute("select path from note where project = ?", (project_number,)).fetchall()
     for (path,) in paths:
-        old = _fields_at(db, number, path)
+        old = _fields_at(db, project_number, path)
         if old:
             _take_out(db, project, old)
-    db.execute("delete from project where id = ?", (number,))
+    db.execute("delete from project where id = ?", (project_number,))
 
 
 def project_id(db: sqlite3.Connection, name: str) -> int:
@@ -988,16 +992,17 @@ def place(db: sqlite3.Connection, row: int) -> bool:
     """
     if not placing.lacks_stems(db, row):
         return placing.place(db, row)
+    # Insert the stems.
     sql = (
         "select p.id, p.name, n.path from note n join project p on p.id = n.project where n.row = ?"
     )
-    note = db.execute(sql, (row,)).fetchone()
-    if note is None:
+    place_of_note = db.execute(sql, (row,)).fetchone()
+    if place_of_note is None:
         return False
-    project, name, path = note
-    old = _fields_at(db, project, path)
-    assert old is not None
-    insert(db, _STEMS, [{"rowid": row, **_words(name, old)[_STEMS]}])
+    project_number, project_name, path = place_of_note
+    fields = _fields_at(db, project_number, path)
+    assert fields is not None
+    insert(db, _STEMS, [{"rowid": row, **_words(project_name, fields)[_STEMS]}])
     placing.record_stems(db, row, are_there=True)
     return True
 
@@ -1183,8 +1188,9 @@ class _Permalinks:
             "select own, base from note where permalink = ? and project = ? and row <> ?",
             (permalink, self._project, row),
         ).fetchall()
-        # A base is a permalink without a number. Notes whose permalink has no number store none,
-        # and a permalink in a frontmatter (`own`) never gets a number.
+        # Permalinks are numbered by their base, the permalink without its number. A note without a
+        # number stores no base, so its permalink is the base. A permalink in a frontmatter (`own`)
+        # never gets a number.
         bases = {base or permalink for is_own, base in other_notes if not is_own}
         if other_notes and not own_permalink:
             bases.add(permalink)

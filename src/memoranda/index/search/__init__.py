@@ -416,7 +416,7 @@ class _Search:
 
         page_end = self.offset + self.limit
         has_longer_on_page = whole_matches.total < min(matches.total, page_end)
-        # Of more notes than MAX_RANKED, `rows` lacks some, so the groups could not be told apart.
+        # `rows` lacks some of more notes than MAX_RANKED, so the groups could not be told apart.
         if not has_longer_on_page or whole_matches.total > MAX_RANKED:
             return whole, _Candidates(order=[], best=[])
 
@@ -546,8 +546,8 @@ class _Search:
     def _relaxed(self, strict_hits: Sequence[Hit] = (), skipped_hits: int = 0) -> Hits:
         """Search for notes with at least one of the informative words.
 
-        All notes are in one order: those of `reading`, sorted by their chunks, then the others as
-        `ranking` sorts them. The page is cut out of this order.
+        All notes are in one order: first the notes that `reading` has read, sorted by their chunks,
+        then the others as `ranking` sorts them. The page is cut out of this order.
 
         strict_hits: hits with all words. They are put before all others, and take their places.
         skipped_hits: how many hits to leave out at the beginning.
@@ -579,8 +579,8 @@ class _Search:
     ) -> list[Hit]:
         """Turn notes into hits. Return `hits_before` and these hits.
 
-        Scores must not rise from hit to hit. So a score that is higher than that of the hit before
-        is lowered to it.
+        Scores must not rise from hit to hit. So a score above the score of the hit before is lowered
+        to it.
 
         reading: the scores and texts of the notes. Texts that it has not read are read here.
         rows: the rows of the notes, the best first.

@@ -274,7 +274,7 @@ class ChunkReading:
         other_long_rows = [
             row for row, note in ranking.features.items() if note.is_long and row not in chosen_rows
         ]
-        # Of equal scores, the newer note comes first. It has the higher row.
+        # With equal scores, the newer note comes first. It has the higher row.
         best_long_rows = nlargest(
             LONG_NOTES_READ, other_long_rows, key=lambda row: (scores.get(row, 0.0), row)
         )
@@ -303,9 +303,9 @@ class ChunkReading:
     def _chunks_of(self, note_text: NoteText) -> list[Chunk]:
         """Cut a note into chunks, without scores.
 
-        A short note is one chunk. The index keeps the chunks of a longer note (`note_text.cuts`). Of
-        a very long note, which it does not keep them of, only the passages to search
-        (`note_text.spans`) are cut here, until they have _MAX_NOTE_CHARACTERS.
+        A short note is one chunk. The chunks of a longer note are in the index (`note_text.cuts`). A
+        very long note has none there, and its passages to search (`note_text.spans`) are cut here,
+        up to _MAX_NOTE_CHARACTERS.
         """
         row = note_text.row
         note = self._features.get(row)
@@ -965,7 +965,7 @@ class ChunkReading:
             for start, stop in note_text.spans:
                 for _, _, word_bits in self._finder.places(note_text.text[start:stop]):
                     self._bits[row] |= word_bits
-        # Of other notes, `_bits` has only the words in their names. Their chunks have the others.
+        # `_bits` has only the words in the names of a note with chunks. The chunks have the others.
         bits = self._bits[row]
         for chunk in self.chunks.get(row, ()):
             bits |= chunk.bits

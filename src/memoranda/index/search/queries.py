@@ -302,12 +302,13 @@ def search_context(
 
     viewer: the agent that asks. None is the owner, who sees all notes.
     """
-    # Results that include uncommitted changes must not be cached.
+    # The cache of the connection. Results that include uncommitted changes must not get into it.
     if db.in_transaction:
         cache = QueryCache()
     else:
         cache = held(db, QueryCache)
     with snapshot(db):
+        # After a change of the index, the cached results may be wrong.
         present_version = version(db)
         if cache.version != present_version:
             cache.clear()
@@ -357,11 +358,14 @@ class SearchContext:
             self.table = NAMES
             self._column = "title : "
         self.is_filtered = bool(self._filters.sql or query.metadata or query.contains)
+        # The ids of all projects, by name.
         self._projects = project_ids(db)
+        # The time at which notes must be valid, if any.
         moment = query.as_of or query.valid_at
         self.invalid: list[int] = []
         if moment is not None:
             self.invalid = filters.invalid_at(self.spans, moment, query.upheld)
+        # The condition for full-text tables, in which the row is called `rowid`.
         self._valid_condition = self._valid_only("rowid")
 
     @cached_property
@@ -704,7 +708,7 @@ class SearchContext:
         ]
         if not rare_terms:
             return rows
-        # All terms of one clause must match, or those of any of several.
+        # In one clause, all terms must match. Of several clauses, one is enough.
         operator = " OR " if len(query.clauses) > 1 else " AND "
         rare_match = operator.join(map(expression_of, rare_terms))
 

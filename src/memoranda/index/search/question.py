@@ -307,23 +307,27 @@ def read_question(text: str, today: date | None = None) -> Question:
     # Find the words of both.
     question_words, weak_in_question = _pairs_of(question_text)
     beside, weak_beside = _words_beside(texts_beside, question_words)
+    # The words of the question come first, then the others in the order of the text.
     ordered_words = list(question_words)
     if beside:
-        ordered_words += [word for word in _pairs_of(text)[0] if word in beside]
+        words_of_text, _ = _pairs_of(text)
+        ordered_words += [word for word in words_of_text if word in beside]
 
     # Does the question name nothing but times?
     named_periods = periods(question_text, today)
     text_without_times = _RELATIVE.sub(" ", question_text.lower())
     only_days = bool(named_periods) and stop_words().issuperset(words(text_without_times))
+
+    # Words by which the question asks, such as `recommend`. Where something is told, such words
+    # tell, too: what somebody recommended is the matter.
     is_request = _REQUEST.search(question_text) is not None
     asking: frozenset[str] = frozenset()
-    # Where something is told, such words tell, too: what somebody recommended is the matter.
     if not is_told(text):
         asking = _asking_words(is_request=is_request).intersection(ordered_words)
     return Question(
-        tuple(ordered_words),
-        weak_in_question | weak_beside,
-        tuple(named_periods),
+        words=tuple(ordered_words),
+        weak=weak_in_question | weak_beside,
+        periods=tuple(named_periods),
         when=_WHEN.search(question_text) is not None,
         only_days=only_days,
         asks_assistant=_ASKS_ASSISTANT.search(question_text) is not None,

@@ -272,7 +272,7 @@ class Ranking:
         scorer = self.scorer
         room = self.table.most
         rows: list[int] = []
-        # Of equal weights, the lower bits come first, so that the choice is always the same.
+        # With equal weights, the lower bits come first, so that the choice is always the same.
         heaviest_first = sorted(self._groups, key=lambda bits: (-scorer[bits], bits))
         for bits in heaviest_first:
             group: Collection[int] = self._groups[bits]
@@ -634,12 +634,13 @@ class Ranking:
 
         A note without a vector is scored by words alone: its score by meaning is 0.
         """
-        words = self._word_scores.get(row, 0.0)
+        by_words = self._word_scores.get(row, 0.0)
+        # Scaled from 0 to 1.
         cosine = self.cosines.get(row)
         if cosine is None:
-            return (words, 0.0)
-        share = self.meaning_share(row)
-        return (words * (1 - share), cosine * share)
+            return (by_words, 0.0)
+        meaning_share = self.meaning_share(row)
+        return (by_words * (1 - meaning_share), cosine * meaning_share)
 
     def meaning_share(self, row: int) -> float:
         """Return the weight of meaning in the score of a note that has a vector, from 0 to 1.
@@ -815,8 +816,9 @@ class Ranking:
         A word that was respelled has at most `WEIGHTS.spelled`.
         """
         lookup = self._lookup
-        rarest = lookup.rarity(1, _MIN_SIZE_FOR_RELEVANCE)
-        share = min(1.0, lookup.rarity_of(word, _MIN_SIZE_FOR_RELEVANCE) / rarest)
+        rarity_in_one_note = lookup.rarity(1, _MIN_SIZE_FOR_RELEVANCE)
+        rarity = lookup.rarity_of(word, _MIN_SIZE_FOR_RELEVANCE)
+        share = min(1.0, rarity / rarity_in_one_note)
         if word.spelled:
             share *= weights.WEIGHTS.spelled
         return share
@@ -976,10 +978,12 @@ class _WordLookup:
 
     def _weigh(self, word: Word, question: Question) -> None:
         """Set the weight of a word: more for a rare one, less for one that matters less."""
+        # A respelled word begins with a lower weight than 1.
         word.weight *= self.rarity_of(word)
         if word.text in question.weak:
             word.is_weak = True
             word.weight *= weights.WEIGHTS.weak
+        # Words outside the question count less, and so do words by which it asks.
         word.is_beside = word.text in question.beside
         word.weight *= question.share_of(word.text)
 

@@ -182,12 +182,14 @@ def root(word: str) -> str:
 
 def stem(word: str) -> str:
     """Return the root without doubled letters and a final `y`: `planned` and `planning` → `plan`."""
-    stem_found = root(word)
-    if stem_found != word:
-        stem_found = _DOUBLED.sub(r"\1", stem_found)
-    if stem_found.endswith("y") and len(stem_found) > 3:
-        return stem_found[:-1]
-    return stem_found
+    word_stem = root(word)
+    if word_stem != word:
+        # `planned` has the root `plann`.
+        word_stem = _DOUBLED.sub(r"\1", word_stem)
+    # `stories` has the root `story`. A short word such as `day` keeps its `y`.
+    if word_stem.endswith("y") and len(word_stem) > 3:
+        return word_stem[:-1]
+    return word_stem
 
 
 def inflections(word: str) -> list[str]:
@@ -301,14 +303,17 @@ def inflected(stems: list[str]) -> set[str]:
     """
     words: set[str] = set()
     for porter_stem in stems:
+        # `plan` → `plans`
         words.update([porter_stem + ending for ending in _INFLECTIONS])
-        # `run` → `running`
+        # A doubled letter: `run` → `running`
         last_letter = porter_stem[-1]
         words |= {f"{porter_stem}{last_letter}ing", f"{porter_stem}{last_letter}ed"}
         base = porter_stem[:-1]
         if last_letter == "i":
+            # `studi` → `study`, `studies`, `studied`
             words |= {f"{base}y", f"{base}ies", f"{base}ied"}
         elif last_letter == "e":
+            # `hope` → `hoping`, `hoped`, `hoper`
             words |= {f"{base}ing", f"{base}ed", f"{base}er"}
     return words
 
@@ -591,11 +596,12 @@ class WordFinder:
 
         token: a folded word of the text.
         """
-        stemmed = self._stem(token)
+        token_stem = self._stem(token)
         bits = 0
         for stems, prefix, word_bits in self._stems:
+            # A prefix of "" matches nothing.
             is_longer = prefix != "" and token != prefix and token.startswith(prefix)
-            if stemmed in stems or is_longer:
+            if token_stem in stems or is_longer:
                 bits |= word_bits
         return last_word(bits), bits
 
@@ -730,7 +736,7 @@ def shortened(text: str, begin: int, stop: int) -> tuple[str, int]:
         if last_blank > begin + SNIPPET * 2 // 3:
             end = last_blank
     piece = text[begin:end]
-    # The line is that of the first character that is no blank.
+    # Count lines up to the first character that is not a blank.
     begin += len(piece) - len(piece.lstrip())
     return piece.strip(), text.count("\n", 0, begin) + 1
 

@@ -143,8 +143,8 @@ class Vectors:
             note_rows = self._passages.notes[positions[ascending]].tolist()
         # Rounded, since the cosines of equal texts differ slightly with the places of the vectors.
         rounded_cosines = cosines[ascending].round(6).tolist()
-        # Of several passages of a note, the last one sets its cosine: the nearest. A passage that the
-        # model cannot read has the cosine 0.
+        # A later passage of a note replaces an earlier one, so the nearest sets its cosine. A passage
+        # that the model cannot read has the cosine 0.
         pairs = zip(note_rows, rounded_cosines, strict=True)
         return {row: cosine for row, cosine in pairs if cosine}
 
@@ -260,12 +260,13 @@ class Vectors:
         """Return the progress of embedding."""
         with self._lock:
             self._refresh()
-            rows = self._file.rows
+            vectors = self._file.rows
             places = self._vector_places[self._embedded_passages]
             unreadable = 0
             if len(places):
-                # A passage that the model cannot read has a vector of zeros.
-                squared_lengths = np.einsum("ij,ij->i", rows, rows)
+                # A passage that the model cannot read has a vector of zeros, so its length is 0.
+                # `einsum` adds up the squares of each row, without a copy of the matrix.
+                squared_lengths = np.einsum("ij,ij->i", vectors, vectors)
                 unreadable = int((squared_lengths[places] == 0).sum())
             (uncut_notes,) = self._database.connection.execute(
                 f"select count(*) {store.UNCUT}", (0,)
@@ -385,7 +386,7 @@ class Vectors:
         vectors = self._file.rows
         if vectors.shape[1] != question.shape[0]:
             return positions[:0], np.empty(0, np.float32)
-        # `@` multiplies each vector by that of the question.
+        # `@` multiplies each vector by the question's vector.
         places = self._vector_places[positions]
         if notes is None:
             # Nearly all vectors are needed, so choosing them before would only copy them.

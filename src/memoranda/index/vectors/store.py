@@ -211,7 +211,7 @@ class VectorFile:
         this call. Raises StorageError.
         """
         self.refresh()
-        # Of records with the same key, only the first stays. `unique` returns its position.
+        # Only the first of several records with the same key stays. `unique` returns its position.
         _, first_positions = np.unique(self.keys, return_index=True)
         is_wanted = np.isin(self.keys[first_positions], wanted_keys)
         # In the order of the file.
@@ -445,7 +445,7 @@ class Passages:
         """
         # Sorted, each once.
         note_rows = np.unique(np.fromiter(notes, np.int64, len(notes)))
-        # All passages are sorted by note, so those of a note follow each other: [10, 20] and [13, 22].
+        # The passages of a note follow each other, since all are sorted by note: [10, 20] and [13, 22].
         first_positions = np.searchsorted(self.notes, note_rows)
         stop_positions = np.searchsorted(self.notes, note_rows, side="right")
         # [3, 2]

@@ -1,7 +1,8 @@
 """List notes by filter, without ranking them, and find the notes that contain a piece of text.
 
 A text is compared *folded*: in lower case and in one Unicode form (text/folding.py). *Facets* are
-the properties of a note that are words of the full-text table (filters.py).
+the properties of a note that are words of the full-text table (filters.py). A *row* is the number
+of a note in the index. A *needle* is the text that is looked for.
 """
 
 from __future__ import annotations

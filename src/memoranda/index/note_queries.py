@@ -2,6 +2,11 @@
 
 Key-value entries are here, too (contract 004). When an entry expires, it is removed from all tables
 but `expired`, which remembers where its file is. So no interface shows it.
+
+A *row* is the number of a note in the index, and higher for a note that changed later. A *stamp* is
+the size, the times and the inode of a file, by which a change of the file is noticed. Table `tally`
+has the number of notes in each folder at any depth, by scope, phase and category. A *scope* says
+who may see a note.
 """
 
 from __future__ import annotations

@@ -2,6 +2,9 @@
 
 `Comparison` finds the `Differences` between a project's files and the index. `apply` reads the files
 that differ and writes them, each batch in one transaction.
+
+A *stamp* is the size, the times and the inode of a file. A file with the stamp that the index has
+is taken to be unchanged, and is not read. An *etag* is the hash of a file's bytes.
 """
 
 from __future__ import annotations
@@ -406,7 +409,7 @@ class _BatchWriter:
         note: the note; None if no other process has read the file.
         project: the id of the project that the note must be in.
         """
-        if note is None or self.files is None or note.place.project != project:
+        if note is None or self.files is None or note.counted_as.project != project:
             return None
         has_changed_since = note.stamp != self.files.source.stamp(path)
         if has_changed_since:

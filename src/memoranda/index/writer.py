@@ -122,7 +122,7 @@ class Indexed(NamedTuple):
 
     row: its row; 0 if it has none yet.
     path, title, permalink: its place and its names.
-    own: whether the permalink is written in the frontmatter.
+    has_own_permalink: whether the permalink is written in the frontmatter.
     base: the permalink without its number, for a note that had to take a number. Else None.
     aliases, header: JSON, or None if empty.
     headings, tags: one on a line.
@@ -135,7 +135,7 @@ class Indexed(NamedTuple):
     path: str
     title: str
     permalink: str
-    own: int
+    has_own_permalink: int
     base: str | None
     aliases: str | None
     headings: str
@@ -152,7 +152,7 @@ _INDEXED_COLUMNS = {
     "path": "n.path",
     "title": "n.title",
     "permalink": "n.permalink",
-    "own": "n.own",
+    "has_own_permalink": "n.own",
     "base": "n.base",
     "aliases": "n.aliases",
     "headings": "t.headings",
@@ -203,12 +203,12 @@ class Prepared:
     path, etag, stamp: the path, the hash and the stamp (size and times) of its file.
     permalink: its permalink. One like `plan-2` has a number at its end, because another note of the
         project has the permalink `plan`.
-    own: whether the permalink is written in the frontmatter. If not, it is derived from the note's name.
+    has_own_permalink: whether the permalink is written in the frontmatter. If not, it is derived from the note's name.
     tables: table -> rows of the note, such as `{"note": [{"title": "Plan", …}], "link": [], …}`. The
         number of the note's row is missing; it is added to each row at insertion, in the column
         that `_ROW_OF` has for the table.
     passages: the passages of a long note. Empty for others.
-    place: project, scope, phase and category of the note. The table `tally` has the number of notes
+    counted_as: project, scope, phase and category of the note. The table `tally` has the number of notes
         for each combination.
     facet: the words by which filters find the note, such as one for each of its tags, separated by
         blanks (index/filters.py). Words for its writer are missing; `sign` adds them.
@@ -216,12 +216,12 @@ class Prepared:
 
     path: str
     permalink: str
-    own: bool
+    has_own_permalink: bool
     etag: str
     stamp: Stamp
     tables: dict[str, list[Row]]
     passages: list[Passage]
-    place: Counted
+    counted_as: Counted
     facet: str
 
     def fits(self, project: int, permalink: str, base: str | None) -> bool:
@@ -440,7 +440,7 @@ def _rows_if_undisputed(
 def _keeps_permalink(old: Indexed, note: Note) -> bool:
     """Whether a note that replaces `old` keeps its permalink, with its number if it has one."""
     wanted_permalink = sqlite_text(note.permalink)
-    is_own_as_before = bool(old.own) == note.own_permalink
+    is_own_as_before = bool(old.has_own_permalink) == note.own_permalink
     return is_own_as_before and (old.base or old.permalink) == wanted_permalink
 
 
@@ -474,7 +474,7 @@ class Loading:
     def add(self, note: Prepared) -> None:
         """Index a note. The index must not have a note at its path."""
         self._waiting.append((self._next_row, note))
-        self._permalinks.append((self._next_row, note.permalink, note.own))
+        self._permalinks.append((self._next_row, note.permalink, note.has_own_permalink))
         self._next_row += 1
         if len(self._waiting) == MOST_ROWS:
             self._write()
@@ -607,7 +607,7 @@ def prepare(
         return Prepared(
             path=note.path,
             permalink=note.permalink,
-            own=note.own_permalink,
+            has_own_permalink=note.own_permalink,
             etag=note.etag,
             stamp=stamp,
             tables=_rows_by_table(note, stamp, project, fields, extra, body),
@@ -615,7 +615,7 @@ def prepare(
                 Passage(place.start, place.end, fts_text(body[place.start : place.end]))
                 for place in passage_places
             ],
-            place=Counted(project, note.scope, note.phase or "", note.category or ""),
+            counted_as=Counted(project, note.scope, note.phase or "", note.category or ""),
             # Without the words for its writer, which another process does not know (`sign`).
             facet=facet,
         )
@@ -675,7 +675,7 @@ def _indexed_fields(
         path=note.path,
         title=note.title,
         permalink=note.permalink if permalink is None else permalink,
-        own=note.own_permalink,
+        has_own_permalink=note.own_permalink,
         base=base,
         aliases=_json(note.aliases),
         headings="\n".join([heading.text for heading in note.headings]),
@@ -731,7 +731,7 @@ def _note_row(note: Note, stamp: Stamp, project: int, indexed: Indexed, *, is_cu
         "title": note.title,
         "type": note.type,
         "permalink": indexed.permalink,
-        "own": indexed.own,
+        "own": indexed.has_own_permalink,
         "base": indexed.base,
         # A SHA-256 takes half as much room in bytes as in its 64 hexadecimal digits.
         "etag": bytes.fromhex(note.etag) if len(note.etag) == 64 else note.etag,
@@ -856,11 +856,11 @@ def _insert(db: sqlite3.Connection, notes: Sequence[tuple[int, Prepared]]) -> No
 
     # Count the notes in table `tally`, each in all folders above it.
     note_counts = Counter(
-        (note.place, folder) for _, note in notes for folder in _folders(note.path)
+        (note.counted_as, folder) for _, note in notes for folder in _folders(note.path)
     )
     tallies = [
-        {**place._asdict(), "folder": folder, "notes": count}
-        for (place, folder), count in note_counts.items()
+        {**counted_as._asdict(), "folder": folder, "notes": count}
+        for (counted_as, folder), count in note_counts.items()
     ]
     db.executemany(_ADD_TO_TALLY, tallies)
 

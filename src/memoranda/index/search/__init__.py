@@ -592,11 +592,11 @@ class _Search:
         hits = list(hits_before)
         for row in rows:
             note_text = texts[row]
-            passage, line = reading.shown(note_text)
+            passage, line = reading.snippet_of(note_text)
             score = round(reading.score(row), 6)
             if hits:
                 score = min(score, hits[-1].score)
-            matched_words = reading.matched(note_text)
+            matched_words = reading.matched_words(note_text)
             hit = Hit(
                 notes[row],
                 passage,
@@ -626,6 +626,7 @@ def adding_up(shares: Mapping[str, float], score: float) -> dict[str, float]:
     """
     if not shares:
         return {}
+    # In whole thousandths, sums are exact.
     thousandths = {name: round(1000 * share) for name, share in shares.items()}
     difference = round(1000 * score) - sum(thousandths.values())
     # Rounding changes each share by half a thousandth at most.
@@ -847,7 +848,8 @@ def _smart_score(
         return None
     score = 0.0
     for token in tokens_held:
-        # Splitting up to five times stops at the fifth occurrence, so a long text need not be read.
+        # A text that is split n times has the token n times. Splitting up to five times stops at the
+        # fifth occurrence, so the rest of a long text need not be read.
         count = len(lower_text.split(token, 5)) - 1
         score += _COUNT_SCORES[count]
     if content.tags:
@@ -983,6 +985,7 @@ def _chunks_that_fit(
     """
     notes = infos(db, reading.rows)
     evidence = _EvidenceText(space)
+    # The best passage comes first.
     for passage in reading.relevant(least):
         note_text = reading.texts[passage.row]
         note = notes[passage.row]
@@ -991,8 +994,10 @@ def _chunks_that_fit(
         text = note_text.text[passage.start : passage.stop].strip()
         if passage.row in marks:
             text = f"[{marks[passage.row]}] {text}"
+        # `take` returns "" for a passage that does not fit or says nothing new.
         text = evidence.take(visible(text).replace("\n", BELOW), note)
         if text:
+            # The line in the file: the frontmatter comes before the text.
             line = note_text.front.count("\n") + note_text.text.count("\n", 0, passage.start) + 1
             yield Hit(
                 note,

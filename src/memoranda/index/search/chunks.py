@@ -222,8 +222,8 @@ class ChunkReading:
         rows_to_chunk = [
             row for row, note in self._features.items() if note.is_long or note.conversation is None
         ]
-        self.texts = self._read(self.rows if reads_turns else rows_to_chunk)
-        self.chunks = self._cut(rows_to_chunk)
+        self.texts = self._read_texts(self.rows if reads_turns else rows_to_chunk)
+        self.chunks = self._cut_notes(rows_to_chunk)
 
         # Score the chunks, and each note by its best chunk.
         # row -> bits. In a search for all words, only the words in the names of the note are set;
@@ -280,11 +280,11 @@ class ChunkReading:
         )
         return best_rows + best_long_rows
 
-    def _read(self, rows: Sequence[int]) -> dict[int, NoteText]:
+    def _read_texts(self, rows: Sequence[int]) -> dict[int, NoteText]:
         """Read the texts of these notes and return them by row."""
         return {text.row: text for text in self._ranking.context.texts(rows, self.terms)}
 
-    def _cut(self, rows: Sequence[int]) -> dict[int, list[Chunk]]:
+    def _cut_notes(self, rows: Sequence[int]) -> dict[int, list[Chunk]]:
         """Cut notes into chunks until _MAX_CHARACTERS are used up. Return the chunks by row.
 
         A turn of a conversation with a single chunk is left out: the index knows its words.
@@ -369,15 +369,15 @@ class ChunkReading:
         neighbor_scores = self._neighbor_scores(matching_chunks)
         speakers = self._asked_speakers(all_chunks)
         for row, whole_note in whole_notes.items():
-            self._parts_of_note[row] = self._about_note(row, whole_note, highest_weight)
+            self._parts_of_note[row] = self._parts_from_note(row, whole_note, highest_weight)
             score_from_note = sum(self._parts_of_note[row].values())
             self._score_chunks_of(row, score_from_note, neighbor_scores, speakers)
-        self._read_closely(all_chunks)
+        self._add_text_features(all_chunks)
 
         # A note has the score of its best chunk.
         for row, chunks in self.chunks.items():
             self.scores[row] = round(max(chunk.score for chunk in chunks), 6)
-        self._rescale({row: note.word_score for row, note in uncut_notes.items()})
+        self._rescale_uncut_notes({row: note.word_score for row, note in uncut_notes.items()})
 
     @staticmethod
     def _as_one_chunk(chunks: Sequence[Chunk], bits: int) -> Chunk:
@@ -516,7 +516,9 @@ class ChunkReading:
             word.text for word in self._ranking.words if word.text in speakers
         }
 
-    def _about_note(self, row: int, whole_note: Chunk, highest_weight: float) -> dict[str, float]:
+    def _parts_from_note(
+        self, row: int, whole_note: Chunk, highest_weight: float
+    ) -> dict[str, float]:
         """Return the features that a whole note adds to the score of each of its chunks.
 
         whole_note: the note as one chunk.
@@ -553,7 +555,7 @@ class ChunkReading:
         neighbor_scores: Mapping[int, float],
         speakers: set[str],
     ) -> None:
-        """Set the scores of the chunks of a note, without what needs their text (`_read_closely`).
+        """Set the scores of the chunks of a note, without what needs their text (`_add_text_features`).
 
         score_from_note: the part of each score that comes from the features of the note.
         neighbor_scores: the part that comes from the best chunks before and after, by `id(chunk)`. A
@@ -563,7 +565,7 @@ class ChunkReading:
         table = self._table
         note = self._features[row]
         # A chunk counts as a note (`words`) and as the best note of its conversation. The note as a
-        # whole has the rest of both weights (`_about_note`).
+        # whole has the rest of both weights (`_parts_from_note`).
         passage_weight = self._words_share(row) * (table.words + table.conversation) * table.passage
         # A person says in the note how things should be from now on.
         standing = table.standing if self._ranking.is_standing(note) else 0.0
@@ -584,7 +586,7 @@ class ChunkReading:
             }
             chunk.score = score_from_note + sum(chunk.parts.values())
 
-    def _read_closely(self, all_chunks: Sequence[Chunk]) -> None:
+    def _add_text_features(self, all_chunks: Sequence[Chunk]) -> None:
         """Add the features that need the text of a chunk, for the best chunks only."""
         table = self._table
         query_word_count = len(self._ranking.words)
@@ -616,7 +618,7 @@ class ChunkReading:
             chunk.parts |= parts
             chunk.score += sum(parts.values())
 
-    def _rescale(self, own_scores: dict[int, float]) -> None:
+    def _rescale_uncut_notes(self, own_scores: dict[int, float]) -> None:
         """Adjust the scores of notes without chunks to the scale of the chunks.
 
         The ranking gave the best whole note a score by words of 1. Beside chunks this note may have
@@ -653,7 +655,7 @@ class ChunkReading:
         if not self.is_strict and self._table.other_day:
             self._lower_other_days()
         if self._ranking.is_told and self._table.feedback:
-            self._learn_from_best()
+            self._raise_notes_on_topic()
         if self._ranking.is_told and self._table.told_several:
             self._spread_over_conversations()
         factors = dict.fromkeys(self._archived, self._table.archived)
@@ -685,14 +687,14 @@ class ChunkReading:
                 self._adjustments.other_days[note.row] = loss
                 self._change(note.row, loss)
 
-    def _learn_from_best(self) -> None:
+    def _raise_notes_on_topic(self) -> None:
         """Raise the scores of notes and chunks about the topic of the best notes (`feedback`)."""
         ranking = self._ranking
         best_rows = nlargest(SOURCES, self.scores, key=lambda row: (self.scores[row], row))
         highest = max(self.scores.values(), default=0.0)
         # Turns of conversations were not read. Their texts are needed here only, so they do not get
         # into `self.texts`.
-        texts_of_turns = self._read([row for row in best_rows if row not in self.texts])
+        texts_of_turns = self._read_texts([row for row in best_rows if row not in self.texts])
         texts = self.texts | texts_of_turns
         # The best notes tell the topic, each as much as it scores.
         sources = [(texts[row].text, self.scores[row]) for row in best_rows if self.scores[row] > 0]
@@ -754,13 +756,14 @@ class ChunkReading:
         """
         if row not in self.scores:
             return {}
+        # What the note gained or lost after its chunks were scored.
         gain = self._adjustments.gains.get(row, 0.0)
         loss = self._adjustments.losses.get(row, 0.0)
         other_day = self._adjustments.other_days.get(row, 0.0)
         was_scored_by_chunks = row in self._parts_of_note
         if not was_scored_by_chunks:
             # The score of the ranking, and what was changed here. What none of the adjustments
-            # explains comes from `_rescale`, or from the factor of an archived note.
+            # explains comes from `_rescale_uncut_notes`, or from the factor of an archived note.
             change = self.scores[row] - self._ranking.scores[row] - gain - loss - other_day
             parts = self._ranking.shares(row) | {"passage": change, "feedback": gain}
             parts["other_day"] = other_day
@@ -779,7 +782,7 @@ class ChunkReading:
         factor = self._adjustments.factors.get(row, 1.0)
         return {name: round(value * factor, 3) for name, value in parts.items() if round(value, 3)}
 
-    def shown(self, note_text: NoteText) -> tuple[str, int]:
+    def snippet_of(self, note_text: NoteText) -> tuple[str, int]:
         """Return (snippet from the best chunk of a note, its line in the file counted from 1)."""
         # Choose the part of the text: its best chunk.
         chunks = self.chunks.get(note_text.row, ())
@@ -949,7 +952,7 @@ class ChunkReading:
             reasons.append("prefix")
         return reasons
 
-    def matched(self, note_text: NoteText) -> MatchedWords:
+    def matched_words(self, note_text: NoteText) -> MatchedWords:
         """Return the words of the query that a note contains."""
         return self._words_of_bits(self._bits_of_note(note_text))
 

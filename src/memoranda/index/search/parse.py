@@ -1,6 +1,11 @@
 """Read queries of words, phrases and operators. Questions are read in `question`.
 
-Source: contract 000b, 6. All text of a user is put into quoted FTS5 strings, so no input can act as syntax.
+Source: contract 000b, 6. All text of a user is put into quoted FTS5 strings, so no input can act as
+syntax.
+
+A *term* is a word or a phrase of a query. A term may have several words: `time-zone` has `time` and
+`zone`. A *clause* is what is between two ORs. A *run* is Chinese or Japanese text without blanks,
+which the index keeps as pairs of characters.
 """
 
 from __future__ import annotations

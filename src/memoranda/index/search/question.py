@@ -297,11 +297,11 @@ def read_question(text: str, today: date | None = None) -> Question:
     is_dialogue = bool(turns) and turns[-1] != ""
     focus = Focus(turns[-1]) if is_dialogue else focus_of(text)
     question_text = focus.text
-    is_complete = focus.is_buried and len(words(question_text)) >= _MIN_QUESTION_WORDS
+    is_enough_alone = focus.is_buried and len(words(question_text)) >= _MIN_QUESTION_WORDS
     texts_beside: list[str] = []
     if is_dialogue:
         texts_beside = turns[:-1]
-    elif len(question_text) < len(text) and not is_complete:
+    elif len(question_text) < len(text) and not is_enough_alone:
         texts_beside = [text]
 
     # Find the words of both.
@@ -407,7 +407,7 @@ def _last_question(sentences: Sequence[str], position: int) -> str:
         starts = [match.start() for match in _START.finditer(question)]
         if starts:
             last_part = question[starts[-1] :]
-            # `words` leaves out stop words, so `What?` alone is no question.
+            # A question word alone, as in `… and then, What?`, says nothing.
             if len(words(last_part)) > 1:
                 question = last_part
 

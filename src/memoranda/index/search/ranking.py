@@ -189,7 +189,7 @@ class Ranking:
         # The share of meaning in the score of a note that stands alone.
         self._meaning_share_alone = self.table.meaning
         if near is not None and self.table.meaning:
-            self._compare_meanings(near, self._meant(text, focus))
+            self._compare_meanings(near, self._text_to_embed(text, focus))
 
         # Look at the notes around the best turns of talks, and at whole talks.
         # Two maps by conversation: the best score of one of its notes, and all their bits together.
@@ -236,9 +236,9 @@ class Ranking:
             the notes are chosen here.
         """
         if self.query is None:
-            self._choose()
+            self._choose_notes()
             if self.question.only_days:
-                self._add_days()
+                self._add_notes_of_days()
             return
         # In a search for all words, each note is scored as if it belonged to no conversation. Its
         # bits stay empty, since `chunks` looks for the words in the text.
@@ -247,7 +247,7 @@ class Ranking:
         }
 
     @staticmethod
-    def _meant(text: str, focus: Focus) -> str:
+    def _text_to_embed(text: str, focus: Focus) -> str:
         """Return the part of a query whose meaning is compared.
 
         If the question is buried in a pasted text, this is the question. For other texts, it is the last
@@ -263,7 +263,7 @@ class Ranking:
             return text[-_EMBEDDED_CHARACTERS_OF_TALK:]
         return focus.text if focus.is_buried else text[-_EMBEDDED_CHARACTERS:]
 
-    def _choose(self) -> None:
+    def _choose_notes(self) -> None:
         """Set `bits` and `features` to up to `table.most` notes: those whose words weigh most.
 
         `_groups` has the notes by their bits, so notes of one group have the same words and weigh the
@@ -286,7 +286,7 @@ class Ranking:
                 break
         self.features = {note.row: note for note in self.context.features(rows)}
 
-    def _add_days(self) -> None:
+    def _add_notes_of_days(self) -> None:
         """Add the newest notes of each day, for a question that names nothing but days.
 
         A day or month without a year, such as "in May", adds none.
@@ -295,17 +295,17 @@ class Ranking:
             has_year = len(period.first) == len("2026-11-21")
             if has_year:
                 rows = self.context.rows_of_days(period.first, period.last, self.table.most)
-                self._add([row for row in rows if row not in self.features])
+                self._add_notes([row for row in rows if row not in self.features])
 
-    def _add(self, rows: Collection[int]) -> None:
+    def _add_notes(self, rows: Collection[int]) -> None:
         """Add the notes of `rows` that pass all filters to the scored notes."""
         if not rows:
             return
         rows = self.context.visible(rows)
-        self._look_up(rows)
+        self._look_up_words(rows)
         self.features.update((note.row, note) for note in self.context.features(rows))
 
-    def _look_up(self, rows: Collection[int]) -> None:
+    def _look_up_words(self, rows: Collection[int]) -> None:
         """Find out which words of the query each of these notes contains, and set its `self.bits`.
 
         Notes without a word of the query get no entry.
@@ -369,8 +369,8 @@ class Ranking:
         # `near` also knows notes without a word of the question. Similar ones are scored, too.
         all_cosines = near(self._without_frequent_names(text), list(self.features))
         similar_rows = [row for row, cosine in all_cosines.items() if cosine >= _MIN_COSINE]
-        self._add([row for row in similar_rows if row not in self.features])
-        # `_add` leaves out notes that do not pass the filters, so their cosines go, too.
+        self._add_notes([row for row in similar_rows if row not in self.features])
+        # `_add_notes` leaves out notes that do not pass the filters, so their cosines go, too.
         cosines = {row: cosine for row, cosine in all_cosines.items() if row in self.features}
         # Without any cosine, no model could be used, and `nearest` stays None.
         if all_cosines:
@@ -515,7 +515,7 @@ class Ranking:
         neighbors = self.context.neighbors(sources)
         all_sides = chain.from_iterable(neighbors.values())
         neighbor_rows = set(chain.from_iterable(all_sides))
-        self._add(neighbor_rows - self.features.keys())
+        self._add_notes(neighbor_rows - self.features.keys())
         # The notes before a source get the share `after`, because the source comes after them. The
         # order is fixed, since a sum of floats depends on the order of its parts.
         for source in sorted(neighbors, reverse=True):
@@ -538,7 +538,7 @@ class Ranking:
         shares = (nearest_share, around, around)
         # At the end of a conversation, there are fewer than three rows.
         for row, share in zip(rows, shares, strict=False):
-            # `_add` has left out notes that do not pass the filters.
+            # `_add_notes` has left out notes that do not pass the filters.
             if row in self.features:
                 score_so_far = self._neighbor_scores.get(row, 0.0)
                 self._neighbor_scores[row] = score_so_far + share * source_score
@@ -769,7 +769,7 @@ class Ranking:
         The note need not be scored.
         """
         if row not in self.bits:
-            self._look_up([row])
+            self._look_up_words([row])
         return self.bits.get(row, 0)
 
     def relevance(self, bits: int, characters: int) -> float:

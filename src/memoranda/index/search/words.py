@@ -381,7 +381,7 @@ class WordFinder:
     """
 
     def __init__(self, words: Sequence[Word]):
-        # The spellings of all words, by the way in which they are found.
+        # The spellings of all words, by the way in which they are found (`_add_spelling`).
         self._runs: list[_Run] = []
         self._phrases: list[_PhrasePattern] = []
         self._stems: list[_StemMatch] = []

@@ -296,9 +296,10 @@ class Vectors:
         indexes: the index files.
         """
         keys_of_files = [store.keys_of(path) for path in indexes]
-        # The empty array, because nothing cannot be joined.
+        # `concatenate` needs at least one array, even if there is not any index.
         needed_keys = np.unique(np.concatenate([np.empty(0, np.uint64), *keys_of_files]))
         self._file.refresh()
+        # How many of the needed keys the file has, each once.
         needed_count = int(np.isin(needed_keys, self._file.keys).sum())
         return needed_keys, len(self._file.keys) - needed_count
 

@@ -355,7 +355,7 @@ def test_words_of_a_prefix_find_what_the_prefix_finds(
 
     before = results()
     assert all(before[:3])
-    for name, value in (("_MIN_SIZE_TO_SPELL_OUT", 0), ("_MAX_LONGER_WORDS", 1)):
+    for name, value in (("_MIN_SIZE_TO_EXPAND", 0), ("_MAX_LONGER_WORDS", 1)):
         monkeypatch.setattr(queries, name, value)
         desk.db.held.clear()  # type: ignore[attr-defined]
         assert results() == before

@@ -74,22 +74,24 @@ def rows_of(note: Note, body: str) -> list[Row]:
     from memoranda.note.changes import item_changes
     from memoranda.note.claims import claims, item_claims, sentences_in
 
-    # A longer text says more than one thing.
+    # Claims in the observations and relations. A longer observation says more than one thing.
     observations = [
         observation
         for observation in note.observations
         if len(observation.content) <= _MOST_OBSERVATION_CHARACTERS
     ]
-    statements = list(item_claims(note.title, observations, note.relations))
-    statements += item_changes(note.title, observations)
-    # The note of an entity has nothing but its observations and relations.
+    all_claims = list(item_claims(note.title, observations, note.relations))
+    all_claims += item_changes(note.title, observations)
+    # Claims in the sentences. The note of an entity has nothing but observations and relations.
     if note.project != GRAPH_PROJECT:
         sentences = sentences_in(body)
-        statements += claims(sentences)
-        statements += _changes_of_its_time(note, body, sentences)
+        all_claims += claims(sentences)
+        all_claims += _changes_of_its_time(note, body, sentences)
+
+    # Only claims of one space and scope are compared, so both belong to the subject.
     space_and_scope = f"{_space(note)}\0{note.scope}"
     rows: dict[tuple[str, int], Row] = {}
-    for claim in statements:
+    for claim in all_claims:
         subject = f"{space_and_scope}\0{claim.subject}"
         # Of two claims about a subject on one line, the first counts: one that Review asks about
         # before one that it does not.
@@ -107,10 +109,11 @@ def _changes_of_its_time(note: Note, body: str, sentences: Iterable[Sentence]) -
     """
     from memoranda.note.changes import changes, is_of_an_earlier_year
 
+    # The year of the date in the header or, without one, the year in which it was written.
     year = note.created.year
-    written = (note.date or "")[:4]
-    if written.isdecimal():
-        year = int(written)
+    year_of_date = (note.date or "")[:4]
+    if year_of_date.isdecimal():
+        year = int(year_of_date)
     for claim in changes(sentences):
         if not is_of_an_earlier_year(body[claim.start : claim.stop], year):
             yield claim

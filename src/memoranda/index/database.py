@@ -4,6 +4,9 @@ A file that is missing or of another version is rebuilt, too.
 
 While the file cannot be written or created, a *stand-in* replaces it: the file opened only for
 reading, a copy in memory, or an empty index in memory.
+
+While a database is *pinned*, this process goes on with the file that it has opened, even if another
+process replaces the file. A call pins it, so that it does not meet two indexes with other rows.
 """
 
 from __future__ import annotations
@@ -91,12 +94,13 @@ class IndexConnection(sqlite3.Connection):
 def held(db: sqlite3.Connection, kind: type[T]) -> T:
     """Return the object of class `kind` that is cached for `db`. The first call creates it."""
     if isinstance(db, IndexConnection):
-        cache = db.held
+        objects_by_class = db.held
     else:
-        cache = {}
-    if kind not in cache:
-        cache[kind] = kind()
-    return cache[kind]
+        # A plain connection keeps nothing, so each call creates an object.
+        objects_by_class = {}
+    if kind not in objects_by_class:
+        objects_by_class[kind] = kind()
+    return objects_by_class[kind]
 
 
 class Database:
@@ -133,17 +137,23 @@ class Database:
 
         Raises StorageError if the whole home is missing.
         """
+        # Keep an open connection, unless another process has replaced its file.
         if self._connection is not None:
             is_stand_in = self._retry_time is not None
+            # A call must not meet two indexes (`pin`).
             is_in_use = self._is_pinned or self._connection.in_transaction
+            # `identity` begins with the two values of `_inode`.
             is_same_file = _inode(self.path) == self.identity[:2]
             # A stand-in serves until `pin` tries the file again.
             if is_stand_in or is_in_use or is_same_file:
                 return self._connection
             self.close()
+
+        # Open one. Both methods set `_connection`.
         try:
             self._open_or_make()
         except (OSError, sqlite3.OperationalError, StorageError) as error:
+            # The index is in the folder `.memoranda` of the home.
             is_home_missing = not self.path.parent.parent.is_dir()
             if is_home_missing:
                 raise StorageError("the index", _reason_of(error)) from None
@@ -151,15 +161,22 @@ class Database:
         return self._connection  # type: ignore[return-value]  # `_use` sets it
 
     def _open_or_make(self) -> None:
-        """Open the file. One that is missing, damaged or of another version is made again."""
+        """Open the file, and set `_connection` to it.
+
+        A file that is missing, damaged or of another version is made again.
+        """
         # The lock keeps two processes from creating the index at once.
         with waits_at_most(_OPEN_WAIT_SECONDS), self._lock:
+            # None for a damaged file, or one of another version.
             existing = _open_existing(self.path) if self.path.exists() else None
             self._use(existing or _make(self.path))
             self._retry_time = None
 
     def _use_stand_in(self) -> None:
-        """Open the file for reading only or, if that fails too, an empty index in memory."""
+        """Open a stand-in, and set `_connection` to it.
+
+        It is the file for reading only or, if that fails too, an empty index in memory.
+        """
         read_only = _open_to_read(self.path)
         self._use(read_only or _make(None))
         self.is_copy = read_only is None
@@ -184,19 +201,22 @@ class Database:
     def copy_to_memory(self) -> bool:
         """Continue with a copy in memory, because the file cannot be written now.
 
-        False if the index is in memory already, or too large.
+        False, without any change, if the index is in memory already, or too large.
         """
         if self.is_copy:
             return False
-        size = sum(path.stat().st_size for path in _files(self.path) if path.exists())
-        if size > _MAX_COPY_BYTES:
+        size_in_bytes = sum(path.stat().st_size for path in _files(self.path) if path.exists())
+        if size_in_bytes > _MAX_COPY_BYTES:
             return False
-        was_pinned = self._is_pinned
+
+        # Make the copy.
         original = self.connection
         copy = _connect(None)
         with closed_on_error(copy):
             original.backup(copy)
-        # Closing resets the two flags that are set below.
+
+        # Put it in place of the file. `close` resets `_is_pinned` and `is_copy`.
+        was_pinned = self._is_pinned
         self.close()
         self._use(copy)
         self._is_pinned = was_pinned
@@ -222,9 +242,10 @@ class Database:
         """Use the file in place of the copy in memory. Return False if that is not possible yet."""
         copy = self._connection
         try:
-            # This sets `_connection`.
+            # This sets `_connection` to the file.
             self._open_or_make()
         except (OSError, sqlite3.OperationalError, StorageError):
+            # The copy stays, and the file is tried again later.
             self._connection = copy
             self._retry_time = time.monotonic() + _RETRY_SECONDS
             return False
@@ -240,13 +261,12 @@ class Database:
         If a stand-in was used long enough, the file is tried again. This must happen before a call
         has read anything, because notes have other rows in the file.
         """
-        is_busy = self._is_pinned or (
-            self._connection is not None and self._connection.in_transaction
-        )
+        is_in_transaction = self._connection is not None and self._connection.in_transaction
+        is_busy = self._is_pinned or is_in_transaction
         is_time_to_retry = self._retry_time is not None and time.monotonic() >= self._retry_time
         if is_time_to_retry and not is_busy:
             self.close_stand_in()
-        # Reading `connection` opens the index.
+        # Reading `connection` opens the index. It is never None, so this sets True.
         self._is_pinned = self.connection is not None
 
     def try_later(self) -> None:
@@ -292,22 +312,24 @@ class Database:
         A plain `vacuum` would hold the whole index in memory, or in a folder of the system, which
         may be small and of other people. Returns whether the index was rewritten.
         """
-        compact = self.path.with_name(f".{self.path.name}-{os.getpid()}")
+        compact_file = self.path.with_name(f".{self.path.name}-{os.getpid()}")
         with suppress(OSError, sqlite3.Error):
             if os.stat(self.path).st_size < _VACUUM_IN_FILE_BYTES:
                 return False
             try:
-                os.close(os.open(compact, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+                # Made here, so that only the user can read it.
+                os.close(os.open(compact_file, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
                 with (
                     closing(_connect(self.path)) as db,
-                    closing(sqlite3.connect(compact)) as source,
+                    closing(sqlite3.connect(compact_file)) as compact_db,
                 ):
                     db.execute("pragma secure_delete = on")
-                    db.execute("vacuum into ?", (str(compact),))
-                    source.backup(db)
+                    # Write the index into the file without its free pages, and copy it back.
+                    db.execute("vacuum into ?", (str(compact_file),))
+                    compact_db.backup(db)
                 return True
             finally:
-                compact.unlink(missing_ok=True)
+                compact_file.unlink(missing_ok=True)
         return False
 
     def transaction(self) -> AbstractContextManager[None]:
@@ -399,6 +421,7 @@ def transaction(db: sqlite3.Connection) -> Iterator[None]:
     try:
         yield
     except BaseException:
+        # Some errors of SQLite end the transaction by themselves.
         if db.in_transaction:
             db.execute("rollback")
         if isinstance(db, IndexConnection):
@@ -411,13 +434,15 @@ def transaction(db: sqlite3.Connection) -> Iterator[None]:
 @contextmanager
 def snapshot(db: sqlite3.Connection) -> Iterator[None]:
     """Make every query in the block see one state of the index, even while other processes write."""
-    is_inside = db.in_transaction
-    if not is_inside:
+    # A transaction of the caller has one state already, and must not be ended here.
+    is_inside_transaction = db.in_transaction
+    if not is_inside_transaction:
         db.execute("begin")
     try:
         yield
     finally:
-        if not is_inside and db.in_transaction:
+        # Nothing was written, so there is nothing to lose.
+        if not is_inside_transaction and db.in_transaction:
             db.execute("rollback")
 
 
@@ -456,12 +481,13 @@ def merge_words(db: sqlite3.Connection, lock: AbstractContextManager[object]) ->
         for table in _WORD_TABLES:
             # A negative number begins to merge all segments, a positive one continues.
             pages = -_PAGES_PER_MERGE
-            # Makes the first comparison true.
+            # FTS5 makes at least two changes as long as it has something to merge. The first value
+            # lets the loop begin.
             changes_before = -2
-            # FTS5 makes at least two changes if there was something to merge.
             while db.total_changes - changes_before >= 2:
                 changes_before = db.total_changes
                 with lock, transaction(db):
+                    # FTS5 takes commands as rows to insert.
                     db.execute(f"insert into {table} ({table}, rank) values ('merge', ?)", (pages,))
                 pages = _PAGES_PER_MERGE
 
@@ -482,7 +508,8 @@ def explain(error: sqlite3.Error, folder: Path) -> str:
     """
     text = str(error)
     if "locked" not in text:
-        # SQLite calls a database read-only if it cannot make a file beside it.
+        # SQLite calls a database read-only if it cannot make a file beside it. So the disk is asked
+        # first: it may be full, or gone.
         state = disk_state(folder)
         if state:
             return state
@@ -526,12 +553,15 @@ def _open_existing(path: Path, option: str = "") -> sqlite3.Connection | None:
     try:
         db = _connect(path, option)
         with closed_on_error(db):
-            if db.execute("pragma user_version").fetchone()[0] == SCHEMA_VERSION:
+            (file_version,) = db.execute("pragma user_version").fetchone()
+            if file_version == SCHEMA_VERSION:
+                # A damaged table raises an error.
                 for statement in _PROBES:
                     db.execute(statement).fetchone()
                 return db
         db.close()
     except sqlite3.DatabaseError as error:
+        # An index that is only locked, for example, must not be made again.
         if not is_corrupt(error):
             raise
     return None
@@ -542,10 +572,11 @@ def _open_to_read(path: Path) -> sqlite3.Connection | None:
 
     None if it cannot be read.
     """
-    write_ahead_log = _files(path)[1]
+    _, write_ahead_log, *_ = _files(path)
     has_log = write_ahead_log.exists() and write_ahead_log.stat().st_size > 0
+    # With `mode=ro`, SQLite still needs files beside the index. With `immutable`, it needs none, but
+    # it ignores changes in the log. So this is tried last, and only without a log.
     options = ["mode=ro"]
-    # With `immutable`, SQLite needs no other file, but it ignores changes in the log.
     if not has_log:
         options.append("immutable=1")
     for option in options:
@@ -565,6 +596,7 @@ def _make(path: Path | None) -> sqlite3.Connection:
     if path is not None:
         for file in _files(path):
             file.unlink(missing_ok=True)
+        # SQLite would create a file that others can read. The umask may take modes away.
         os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
         os.chmod(path, 0o600)
     db = _connect(path)

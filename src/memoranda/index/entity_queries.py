@@ -129,14 +129,16 @@ class EntityMemory:
         present_version = version(db)
         if self.version == present_version:
             return
-        new = self._new_entities(db)
-        by_seq = self._by_seq | new
+        # An entity has a number, `seq`. A changed one gets a new number, and the old one is gone.
+        new_entities = self._new_entities(db)
+        by_seq = self._by_seq | new_entities
         (entity_count,) = db.execute("select count(*) from entity").fetchone()
-        # Entities were only added, unless the numbers differ: then some were removed or changed.
-        if entity_count != len(by_seq):
+        has_entities_gone = entity_count != len(by_seq)
+        if has_entities_gone:
             present_seqs = {seq for (seq,) in db.execute("select seq from entity")}
             by_seq = {seq: entity for seq, entity in by_seq.items() if seq in present_seqs}
-        if new or len(by_seq) < len(self._by_seq):
+        # Most changes of the index concern no entity.
+        if new_entities or len(by_seq) < len(self._by_seq):
             self._sort(by_seq.values())
         self._by_seq = by_seq
         self.version = present_version
@@ -147,26 +149,32 @@ class EntityMemory:
         A changed entity has a new number.
         """
         sql = f"select e.seq, e.observations, {_ENTITY} from entity e where e.seq > ?"
-        last = max(self._by_seq, default=0)
-        new: dict[int, _Known] = {}
-        for seq, texts, note, created, path, scope, name, kind in db.execute(sql, (last,)):
+        last_seq = max(self._by_seq, default=0)
+        rows = db.execute(sql, (last_seq,))
+        new_entities: dict[int, _Known] = {}
+        for seq, observations, note, created, path, scope, name, kind in rows:
+            # The text that is searched. A placeholder, a name that only relations mention, has none.
             text = None
-            # A placeholder, a name that only relations mention, has no type and is not searched.
             is_placeholder = kind is None
             if not is_placeholder:
-                text = "\n".join((name, kind, *json.loads(texts))).lower()
+                text = "\n".join((name, kind, *json.loads(observations))).lower()
             entity_key = EntityKey((created, path), name, kind or "", note)
-            new[seq] = _Known(entity_key, scope, text, [])
-        return new
+            # Relations are read when they are first needed.
+            new_entities[seq] = _Known(entity_key, scope, text, relations=[])
+        return new_entities
 
     def _sort(self, entities: Iterable[_Known]) -> None:
         """Set everything that depends on the order of the entities."""
         self._ordered = sorted(entities, key=lambda entity: entity.key.order)
+        # They are put together again when they are next needed.
         self._relations = None
+        # A placeholder has no text, and is left out here.
         self.entities = [entity.key for entity in self._ordered if entity.text is not None]
         texts = [entity.text for entity in self._ordered if entity.text is not None]
         self._texts = _SEPARATOR.join(texts)
+        # Each text begins behind the one before and its separator.
         self._begins = [0, *accumulate(len(text) + 1 for text in texts)]
+        # `order` is (time of creation, path).
         self._scoped = [
             (entity.key.order[1], entity.scope)
             for entity in self._ordered
@@ -179,23 +187,26 @@ class EntityMemory:
         if not self.entities or _SEPARATOR in text:
             return []
         matches = []
-        position = self._texts.find(text)
-        while position >= 0:
-            place = bisect_right(self._begins, position) - 1
-            matches.append(self.entities[place])
+        # `_texts` has the texts of all entities. That of `entities[n]` begins at `_begins[n]`.
+        offset = self._texts.find(text)
+        while offset >= 0:
+            number = bisect_right(self._begins, offset) - 1
+            matches.append(self.entities[number])
             # One match in each text is enough, so go on at the next one.
-            position = self._texts.find(text, self._begins[place + 1])
+            offset = self._texts.find(text, self._begins[number + 1])
         return matches
 
     def relations(self, db: sqlite3.Connection) -> list[GraphRelation]:
         """Return all relations in order."""
         with snapshot(db):
+            # This sets `_relations` to None if the entities have changed.
             self.follow(db)
             if self._relations is None:
                 self._read_new_relations(db)
                 self._relations = []
                 for entity in self._ordered:
                     self._relations += entity.relations
+                # Find them by the name at either end.
                 self._places_by_end = {}
                 for place, relation in enumerate(self._relations):
                     self._places_by_end.setdefault(relation.source, []).append(place)
@@ -313,6 +324,7 @@ class EntityQueries(Queries):
 
         viewer: the agent that asks; None for the owner. Hidden notes are left out.
         """
+        # From the cache, if it is up to date and faster than the index.
         memory = held(self._db, EntityMemory)
         is_memory_faster = len(memory.entities) < _ENTITIES_PER_LOOKUP * len(names)
         if is_memory_faster and memory.version == version(self._db):

@@ -3,6 +3,10 @@
 A note may be a *turn*: what one person says in a conversation. Alone, its words say little. So the
 ranking of questions also looks at the other turns of the conversation, which are in the same folder
 and have the same day.
+
+The *speaker* of a text is the first name of the person who says it, folded: `anna` for
+`Anna Weber: I agree.` A *chunk* is a part of a long text that a search scores by itself: a turn, a
+list item, or a passage of about 200 words.
 """
 
 from __future__ import annotations
@@ -35,7 +39,8 @@ words everywhere."""
 
 # A day in a header: 2025-03-01.
 _DAY = lazy_pattern(r"\d{4}-\d\d-\d\d")
-_VOICE_KEYS = ("speaker", "author", "sender", "from")
+# The keys of a header that may name the speaker, the first of them first.
+_SPEAKER_KEYS = ("speaker", "author", "sender", "from")
 _NAME = r"[^\W\d_][\w.'’-]{0,24}(?: (?![a-z])[^\W\d_][\w.'’-]{0,24}){0,2}"
 # The beginning of a turn: perhaps a list sign and a time in brackets, then a name and a colon.
 _SPEAKER = lazy_pattern(
@@ -97,23 +102,29 @@ def row(note: Note, text: str, project: int) -> dict[str, object]:
     text: the searched part of the body.
     project: the id of the project.
     """
-    style = style_of(text, _voice_of(note) or note.source)
+    # A name at the beginning of the text counts first, then the header.
+    speaker_in_header = _speaker_in_header(note) or note.source
+    style = style_of(text, speaker_in_header)
+    is_turn = style.speaker is not None
     day = (note.date or "").strip()[:10]
     if not _DAY.fullmatch(day):
         day = note.created.date().isoformat()
     conversation = None
-    if style.speaker is not None:
-        # A number that the turns of one conversation share, small enough for SQLite.
+    if is_turn:
+        # The turns of one conversation get the same number, made of all that they share: a hash of
+        # 48 bits, since an integer of SQLite has 64.
         folder = note.path.rpartition("/")[0]
-        place = f"{project}\0{folder}\0{day}"
-        conversation = int.from_bytes(blake2b(place.encode("utf-8", "replace"), digest_size=6))
+        shared_by_turns = f"{project}\0{folder}\0{day}".encode("utf-8", "replace")
+        conversation = int.from_bytes(blake2b(shared_by_turns, digest_size=6))
     return {
         "conversation": conversation,
+        # Turns are sorted by this number.
         "position": microseconds(note.created),
         "day": day,
+        # `speaker`, `words`, `question`, `first_person` and `has_time`
         **style._asdict(),
         "is_long": len(text) > SHORT,
-        "is_standing": style.speaker is not None and _is_standing(text),
+        "is_standing": is_turn and _is_standing(text),
     }
 
 
@@ -125,12 +136,12 @@ def _is_standing(text: str) -> bool:
     return says_what_holds(_SPEAKER.sub("", beginning, count=1))
 
 
-def _voice_of(note: Note) -> str | None:
+def _speaker_in_header(note: Note) -> str | None:
     """Return the person whom the header names as the one who says the note, or None."""
-    for key in _VOICE_KEYS:
-        voice = note.header.get(key)
-        if isinstance(voice, str):
-            return voice
+    for key in _SPEAKER_KEYS:
+        speaker = note.header.get(key)
+        if isinstance(speaker, str):
+            return speaker
     return None
 
 
@@ -142,17 +153,18 @@ def style_of(text: str, source: str | None = None) -> Style:
     """
     body = text.strip()
     speaker = speaker_of(body, source)
-    size = max(1, round(word_count(body)))
+    # Divided by elsewhere, so never 0.
+    word_total = max(1, round(word_count(body)))
+    # The style of a long text is not read: each of its chunks has another. It surely names a time.
     if len(body) > SHORT or not body:
-        # A long text surely names some time.
         has_time = body != ""
-        return Style(speaker, size, question=0, first_person=0, has_time=has_time)
+        return Style(speaker, word_total, question=0, first_person=0, has_time=has_time)
     question_characters = 0
     if "?" in body or "？" in body:
         question_characters = sum(map(len, _QUESTION.findall(body)))
     question_percent = round(100 * question_characters / len(body))
     has_time = _time_words().search(body.lower()) is not None
-    return Style(speaker, size, question_percent, first_person(body), has_time)
+    return Style(speaker, word_total, question_percent, first_person(body), has_time)
 
 
 def speaker_of(text: str, source: str | None = None) -> str | None:
@@ -201,9 +213,11 @@ def _are_turns(text: str, starts: Sequence[int]) -> bool:
     """
     if len(starts) < _MIN_TURNS:
         return False
+    # In a conversation, speakers come again. Labels such as `Address:` do not.
     names = {_SPEAKER.match(text, start)[1] for start in starts}  # type: ignore[index]  # _TURN looks ahead for it
+    names_come_again = len(names) * 2 <= len(starts)
     average_length = (starts[-1] - starts[0]) / len(starts)
-    return len(names) * 2 <= len(starts) and average_length <= _MAX_TURN_CHARACTERS
+    return names_come_again and average_length <= _MAX_TURN_CHARACTERS
 
 
 class ChunkSpan(NamedTuple):
@@ -238,24 +252,25 @@ def chunk(text: str) -> list[tuple[int, int]]:
     if len(text) <= SHORT:
         return [(0, len(text))]
 
-    # Lists are split again, into their items.
+    # Turns and passages with lists are split again, into the items of the lists.
     spans: list[tuple[int, int]] = []
     for start, stop in turns_or_passages(text):
-        starts: list[int] = []
+        item_starts: list[int] = []
         if stop - start >= _MIN_LIST_CHARACTERS:
-            starts = [match.start() for match in _ITEM.finditer(text, start, stop)]
-        if len(starts) < _MIN_ITEMS:
+            item_starts = [match.start() for match in _ITEM.finditer(text, start, stop)]
+        if len(item_starts) < _MIN_ITEMS:
             spans.append((start, stop))
             continue
         # Each item includes the text after it. A heading before the list belongs to the first item,
         # any other text before it is a separate chunk.
-        text_before = text[start : starts[0]].strip()
+        text_before = text[start : item_starts[0]].strip()
         is_heading = text_before.startswith("#") and "\n" not in text_before
         is_separate_chunk = text_before != "" and not is_heading
         # The first chunk begins at `start`: the text before, or the first item with its heading.
-        later_starts = starts if is_separate_chunk else starts[1:]
-        starts = [start, *later_starts]
-        spans += zip(starts, [*starts[1:], stop], strict=True)
+        later_starts = item_starts if is_separate_chunk else item_starts[1:]
+        chunk_starts = [start, *later_starts]
+        chunk_stops = [*later_starts, stop]
+        spans += zip(chunk_starts, chunk_stops, strict=True)
     return spans or [(0, len(text))]
 
 
@@ -264,9 +279,10 @@ def chunk_spans(text: str) -> list[ChunkSpan]:
     spans: list[ChunkSpan] = []
     for start, stop in chunk(text):
         speaker = None
+        # Only the beginning up to a colon is looked at, since a chunk may be long.
         match = _NAME_OF_CHUNK.match(text, start)
         if match:
-            # `speaker_of` needs a word after the colon.
+            # `speaker_of` takes a name only if a word follows the colon. Any word will do.
             speaker = speaker_of(f"{match.group()} x".lstrip())
         words = round(word_count(text[start:stop])) or 1
         spans.append(ChunkSpan(start, stop, words, speaker))
@@ -282,7 +298,7 @@ def stored_chunks(text: str) -> StoredChunks | None:
         return None
     spans = chunk_spans(text)
     speakers = [span.speaker for span in spans]
-    cuts = b"".join([_CUT.pack(*span[:3]) for span in spans])
+    cuts = b"".join([_CUT.pack(span.start, span.stop, span.words) for span in spans])
     if not any(speakers):
         return StoredChunks(cuts, speakers=None)
     return StoredChunks(cuts, json.dumps(speakers, ensure_ascii=False))
@@ -338,8 +354,10 @@ def _stems_beyond_ascii(words: set[str]) -> set[str]:
     with_signs = [word for word in words if not word.isalnum()]
     if not with_signs:
         return words
-    written = index_words(" ".join(with_signs))
-    return words.difference(with_signs).union(written, map(without_signs, written))
+    # `wi-fi` → the parts `wi` and `fi`, and the word `wifi`
+    parts_of_words = index_words(" ".join(with_signs))
+    joined_words = map(without_signs, parts_of_words)
+    return words.difference(with_signs).union(parts_of_words, joined_words)
 
 
 def _first_name(name: str) -> str | None:

@@ -82,9 +82,13 @@ def token(kind: int, value: str) -> str:
 
 
 def _token(kind: int, value: str) -> str:
-    """Return the facet token of a value, without the cache of `token`."""
-    # A scope is only lower-cased, as where it is read. Case folding would turn the ligature U+FB01
-    # into `fi`, so that one agent would have the scope of another.
+    """Return the facet token of a value, without the cache of `token`.
+
+    TAG with `#Tea` → U+E004 and `tea`. TAG with `green tea` → U+E005 and a checksum.
+    """
+    # Values that mean the same get the same token. A scope is only lower-cased, as where it is read.
+    # Case folding would turn the ligature U+FB01 into `fi`, so that one agent would have the scope
+    # of another.
     if kind == SCOPE:
         value = value.strip().lower()
     else:
@@ -93,10 +97,14 @@ def _token(kind: int, value: str) -> str:
         value = _TYPE_BLANKS.sub("_", value)
     elif kind == TAG:
         value = value.removeprefix("#")
+
+    # Each kind has two private characters: for values, and for checksums.
+    mark_of_value = chr(_FIRST_MARK + 2 * kind)
+    mark_of_checksum = chr(_FIRST_MARK + 2 * kind + 1)
     if _PLAIN.fullmatch(value):
-        return f"{chr(_FIRST_MARK + 2 * kind)}{value}"
+        return f"{mark_of_value}{value}"
     digest = blake2b(value.encode("utf-8", "replace"), digest_size=8).hex()
-    return f"{chr(_FIRST_MARK + 2 * kind + 1)}{digest}"
+    return f"{mark_of_checksum}{digest}"
 
 
 # Each note has a dozen tokens, nearly all of them equal to other notes' tokens. Without a cache,
@@ -110,6 +118,7 @@ def facet_text(note: Note, project: int, extra: Inline) -> str:
     project: the id of its project.
     extra: the tags and fields in its text.
     """
+    # (kind, value) of each facet. A value of None is left out at the end.
     pairs: list[tuple[int, str | None]] = [
         (PROJECT, str(project)),
         (TYPE, note.type),
@@ -119,7 +128,7 @@ def facet_text(note: Note, project: int, extra: Inline) -> str:
     for observation in note.observations:
         pairs.append((OBSERVED, observation.category))
         tags += observation.tags
-    # The tag `journal` also finds `journal/2025`.
+    # `levels` gives `journal` and `journal/2025` for the tag `journal/2025`, so both find it.
     for tag in tags:
         pairs += [(TAG, level) for level in levels(tag.lstrip("#"))]
     pairs += [(CATEGORY, note.category), (PHASE, note.phase), (SOURCE, note.source)]
@@ -131,7 +140,9 @@ def facet_text(note: Note, project: int, extra: Inline) -> str:
         pairs += [(STATUS, str(value)) for value in statuses]
     if note.header.get("pinned") is True:
         pairs.append((PINNED, "true"))
-    return " ".join(dict.fromkeys(token(kind, value) for kind, value in pairs if value is not None))
+    # A dict keeps each token once.
+    tokens = dict.fromkeys(token(kind, value) for kind, value in pairs if value is not None)
+    return " ".join(tokens)
 
 
 def with_writer(facet: str, provenance: Provenance) -> str:
@@ -204,10 +215,11 @@ def wanted(
     """
     unwanted = [token(SCOPE, scope) for scope in hidden_scopes(db, viewer)]
     ids_by_name = project_ids(db)
-    archive = ids_by_name.get(ARCHIVE_PROJECT)
     needed: list[str] = []
+    # The query asks for the archive only.
     if query.archived:
-        needed.append(_any_project([] if archive is None else [archive]))
+        archive_id = ids_by_name.get(ARCHIVE_PROJECT)
+        needed.append(_any_project([] if archive_id is None else [archive_id]))
     if query.projects is None:
         unwanted += _excluded_projects(db, query, ids_by_name)
     else:
@@ -267,9 +279,8 @@ def projects_of(
     needed, unwanted: the lists that `wanted` returns.
     project_numbers: the ids of all projects.
     """
-    # The ids of the projects by their tokens, from which those that do not pass are taken.
-    remaining = {f"{chr(_FIRST_MARK + 2 * PROJECT)}{number}": number for number in project_numbers}
-    scope_marks = (chr(_FIRST_MARK + 2 * SCOPE), chr(_FIRST_MARK + 2 * SCOPE + 1))
+    # All projects: token -> id. Those that do not pass are taken out one after the other.
+    remaining = {token(PROJECT, str(number)): number for number in project_numbers}
     for needed_expression in needed:
         tokens = _TOKEN.findall(needed_expression)
         are_projects = all(
@@ -277,9 +288,13 @@ def projects_of(
         )
         if not are_projects:
             return None
-        remaining = {name: number for name, number in remaining.items() if name in tokens}
+        remaining = {
+            this_token: number for this_token, number in remaining.items() if this_token in tokens
+        }
 
-    # Scopes do not matter here: hidden notes are left out anyway.
+    # Scopes do not matter here: hidden notes are left out anyway. `_token` begins their tokens with
+    # one of these two characters.
+    scope_marks = (chr(_FIRST_MARK + 2 * SCOPE), chr(_FIRST_MARK + 2 * SCOPE + 1))
     for this_token in unwanted:
         if not this_token.startswith(scope_marks):
             remaining.pop(this_token, None)
@@ -338,7 +353,7 @@ def passes(facets: str, needed: Iterable[str], unwanted: Iterable[str]) -> bool:
     note_tokens = set(facets.split(" "))
     if not note_tokens.isdisjoint(unwanted):
         return False
-    # An expression matches if the note has any of its tokens.
+    # An expression joins its tokens by OR, so it fails if the note has none of them.
     return not any(
         note_tokens.isdisjoint(_TOKEN.findall(needed_expression)) for needed_expression in needed
     )
@@ -348,13 +363,15 @@ def hidden_scopes(db: sqlite3.Connection, viewer: str | None) -> list[str]:
     """Return the scopes of notes that `viewer` may not see. The owner (None) sees all."""
     if viewer is None:
         return []
-    # Jumping from one scope to the next is faster than reading the scopes of all notes.
+    # Jumping from one scope to the next is faster than reading the scopes of all notes. The first
+    # jump begins before all scopes, at "".
     scopes = [""]
     next_scope = (
         "select scope from note where scope <> 'global' and scope > ? order by scope limit 1"
     )
     while row := db.execute(next_scope, (scopes[-1],)).fetchone():
-        scopes.append(row[0])
+        (scope,) = row
+        scopes.append(scope)
     return [scope for scope in scopes[1:] if not may_see(scope, viewer)]
 
 
@@ -406,11 +423,13 @@ def valid_span(note: Note) -> ValidSpan:
     whichever is earlier. It may end before that: a note of 2026 says that a job ended in 2020.
     Nobody knows when the job began, so the note counts as valid at all times before its end.
     """
+    # All times are microseconds since 1970.
     ends = _end_of(note)
     created = microseconds(note.created)
     if note.valid_from is not None:
         begins = microseconds(note.valid_from)
-        # A whole day may begin up to a day earlier in another time zone.
+        # Valid ever since it was written. A whole day may begin up to a day later in another time
+        # zone, so it must be a day before.
         was_always_valid = ends is None and begins <= created - DAY
         return ValidSpan(begins, ends, limited=None if was_always_valid else 1)
     begins = min(created, _beginning_of_date(note, created))
@@ -468,7 +487,8 @@ def invalid_at(spans: Iterable[Span], moment: datetime, upheld: Collection[int] 
     for row, begins, ends in spans:
         if row in upheld:
             continue
-        # A multiple of DAY is a day, any other time a moment.
+        # A multiple of DAY means a day, and is compared with the day of the moment. Any other time
+        # is a moment.
         has_begun = begins <= (now if begins % DAY else today)
         has_ended = ends is not None and ends <= (now if ends % DAY else today)
         if has_ended or not has_begun:

@@ -25,6 +25,7 @@ from memoranda.text.pattern import lazy_pattern
 
 # The digits of an id at the end of a memory's address.
 _ID_IN_NAME = lazy_pattern(r"-([0-9a-f]{8})$")
+# The projects of memories, as they are and as permalinks begin with them.
 _FRONTS = tuple({*MEMORY_PROJECTS, *map(lead, MEMORY_PROJECTS)})
 
 
@@ -77,12 +78,14 @@ def former_names(project: str, path: str, archived_from: str) -> list[str]:
     path: its present path in the project.
     archived_from: the project and path from which the note was archived. "" if it was not archived.
     """
+    # An archived note: its old address, and every end of it.
     if archived_from:
         origin = without_suffix(archived_from)
         parts = origin.split("/")
         return ["/".join(parts[start:]) for start in range(len(parts))]
     if project not in MEMORY_PROJECTS:
         return []
+    # A memory: its name in every category, alone and after each project of memories.
     name = without_suffix(posixpath.basename(path))
     names = [f"{category}/{name}" for category in CATEGORIES]
     for front in _FRONTS:
@@ -95,16 +98,18 @@ def _name_of_memory(target: str) -> str:
 
     "" if the target is not an address in a category.
     """
+    # `categories/decisions/use-tea` → the project `categories`, the category `decisions`, the name
+    # `use-tea`. The project may be missing.
     folder, _, name = without_suffix(target.strip("/")).rpartition("/")
-    front, slash, category = folder.rpartition("/")
-    is_of_memories = not slash or without_case(front) in _FRONTS
-    if is_of_memories and without_case(category or folder) in CATEGORIES:
+    project, slash, category = folder.rpartition("/")
+    is_of_memories = not slash or without_case(project) in _FRONTS
+    if is_of_memories and without_case(category) in CATEGORIES:
         return without_case(name)
     return ""
 
 
 def _is_called(note: Addressed, name: str) -> bool:
-    """Whether a note is a memory with this file name, or a permalink whose last part is `name`.
+    """Whether a note is a memory with this file name, or with it as the last part of its permalink.
 
     name: without case and extension.
     """
@@ -149,9 +154,11 @@ def _archived_rows(
     address = without_case(without_suffix(target.strip("/")))
     matches = []
     for row, origin in origins:
-        former = without_case(without_suffix(origin or ""))
-        former_project, _, path_inside = former.partition("/")
-        is_inside = path_inside == address or path_inside.endswith(f"/{address}")
-        if former == address or (is_inside and former_project == without_case(project)):
+        # `work/team/plan.md` → the project `work`, the path `team/plan`
+        former_address = without_case(without_suffix(origin or ""))
+        former_project, _, former_path = former_address.partition("/")
+        is_former_path = former_path == address or former_path.endswith(f"/{address}")
+        is_same_project = former_project == without_case(project)
+        if former_address == address or (is_former_path and is_same_project):
             matches.append(row)
     return matches

@@ -185,19 +185,20 @@ def _number_of_values(filters: Any) -> int:
 
     Raises InvalidInput if they are nested too deeply.
     """
+    # Level by level: first the filters themselves, then all values in them, and so on.
     number = 0
-    level_values = [filters]
+    values_of_level = [filters]
     for _ in range(DEPTH):
-        number += len(level_values)
+        number += len(values_of_level)
         inner_values: list[Any] = []
-        for value in level_values:
+        for value in values_of_level:
             if isinstance(value, Mapping):
                 inner_values += value.values()
             elif isinstance(value, list | tuple):
                 inner_values += value
         if not inner_values or number > VALUES:
             return number
-        level_values = inner_values
+        values_of_level = inner_values
     raise _broken(f"may be nested {DEPTH} deep, got deeper")
 
 
@@ -401,7 +402,9 @@ class HeaderColumns:
             # Taken out and put in again, a column comes to the end, so that it is dropped last.
             column = self._columns.pop(name, None) or Column()
             self._columns[name] = column
-            names_by_last_row.setdefault(self._last_rows.get(name, 0), []).append(name)
+            last_row_read = self._last_rows.get(name, 0)
+            names_by_last_row.setdefault(last_row_read, []).append(name)
+        # Add the notes that were indexed since then.
         for last_row, names_to_read in names_by_last_row.items():
             self._add_new(db, names_to_read, last_row)
         columns = {name: self._columns[name] for name in selected_names}
@@ -410,16 +413,16 @@ class HeaderColumns:
 
     def _add_new(self, db: sqlite3.Connection, names: Sequence[str], last_row: int) -> None:
         """Add the notes after `last_row` to the columns of these keys."""
-        # Only texts that contain the first part of a key `a.b` are parsed.
+        # Only headers that contain the first part of a key `a.b` are parsed.
         first_parts = [sqlite_text(name.partition(".")[0]) for name in names]
         has_key = "instr(front || coalesce(header, '') || coalesce(fields, ''), ?)"
         has_any_key = " or ".join([has_key] * len(first_parts))
-        # Read this before the rows: rows added in between are read by the next call.
-        newest = db.execute("select coalesce(max(row), 0) from text").fetchone()[0]
+        # This is read before the rows: rows added in between are read by the next call.
+        (newest_row,) = db.execute("select coalesce(max(row), 0) from text").fetchone()
         rows = db.execute(
             "select row, front, header, fields from text"
             f" where row > ? and row <= ? and ({has_any_key})",
-            (last_row, newest, *first_parts),
+            (last_row, newest_row, *first_parts),
         )
         for row, front, header, fields in rows:
             # The header counts more than a field in the text.
@@ -427,7 +430,7 @@ class HeaderColumns:
             for name in names:
                 for value in _values(values, name):
                     self._columns[name].add(row, value)
-        self._last_rows |= dict.fromkeys(names, newest)
+        self._last_rows |= dict.fromkeys(names, newest_row)
 
     def _drop_oldest(self) -> None:
         """Drop the columns that were not used for the longest time, if all take too much memory."""
@@ -497,18 +500,19 @@ def _rows_with(
     conditions_by_name: the condition on each key.
     rows: the rows to read for keys that are not cached. None means all.
     """
+    # Keys such as `status` come from the header, others such as `title` from table `note`.
     header_names = [name for name in conditions_by_name if name not in UNDERSTOOD]
     columns: dict[str, Column] = {}
     if header_names:
         columns = held(db, HeaderColumns).columns(db, header_names)
-    passing_each: list[set[int]] = []
+    # The rows that pass each of the conditions.
+    rows_by_condition: list[set[int]] = []
     for name, condition in conditions_by_name.items():
-        # Keys such as `status` come from the header, others such as `title` from table `note`.
         column = columns.get(name) or _note_column(db, name, rows)
-        passing_each.append(column.passing(condition))
-    if not passing_each:
+        rows_by_condition.append(column.passing(condition))
+    if not rows_by_condition:
         return set()
-    return set.intersection(*passing_each)
+    return set.intersection(*rows_by_condition)
 
 
 def _note_column(db: sqlite3.Connection, name: str, rows: Sequence[int] | None) -> Column:

@@ -3,6 +3,11 @@
 A relation is a link with a type; an ordinary link has the type `links_to`. Table `link` has every
 relation as written. Which note it leads to is resolved for each query (resolve.py), since this
 depends on who asks.
+
+A *row* is the number of a note in the index. A *key* is the folded form of a name (`resolve.key`):
+table `link` keeps the key of each target in column `fold`. So the links with one of a note's keys
+may lead to the note, and resolving them tells which do. The *source* of a link is the note that has
+it.
 """
 
 from __future__ import annotations
@@ -145,19 +150,20 @@ class LinkQueries(Queries):
         memory that an agent must not see (contract 001, 1). The web address of a Notion page is a
         relation only if this page is among the notes.
         """
+        # The ids in the header of a memory.
         ids_to_hide: Sequence[str] = ()
         if viewer is not None and note.project in MEMORY_PROJECTS:
             ids_to_hide = note.links
 
-        # All links are resolved at once.
+        # Resolve all links at once: `answers` has the target of each.
         links = self._links("note", [note.row])
         resolver = self._resolver(viewer)
         answers = _answers(resolver, links)
         infos_by_row = infos(self._db, {answer.row for answer in answers if answer.row is not None})
         edges: list[Edge] = []
         for link, answer in zip(links, answers, strict=True):
-            is_hidden = link.target in ids_to_hide or is_page(link.target)
-            if answer.row is None and is_hidden:
+            is_hidden_without_note = link.target in ids_to_hide or is_page(link.target)
+            if answer.row is None and is_hidden_without_note:
                 continue
             edge = Edge(
                 link.type,
@@ -242,13 +248,12 @@ class LinkQueries(Queries):
         return pairs
 
     def _all_pairs(self, viewer: str | None) -> set[tuple[int, int, str]]:
-        """Resolve the relations of all notes.
-
-        The place of each note is read once, rather than for each of its links.
+        """Return the relations between all notes: (row, row that it leads to, type).
 
         viewer: the agent that asks; None for the owner. Hidden notes are left out.
         """
-        # The visible notes by row
+        # The visible notes, by row. A note may have very many links, so its project and folder are
+        # read once here, and not with each link.
         sources: dict[int, LinkSource] = {}
         notes = self._db.execute(
             "select n.row, p.name, n.path, n.scope from note n join project p on p.id = n.project"
@@ -267,13 +272,15 @@ class LinkQueries(Queries):
 
         pairs: set[tuple[int, int, str]] = set()
         links = self._db.execute("select note, type, target, project, rest from link").fetchall()
-        for row, kind, target, target_project, rest in links:
+        for row, relation_type, target, target_project, rest in links:
             source = sources.get(row)
             if source is None:
                 continue
-            target_row = resolver.link(LinkText(target, target_project, rest), source).row
+            # `rest` is `#` with a heading behind it, or "".
+            link_text = LinkText(target, target_project, rest)
+            target_row = resolver.link(link_text, source).row
             if target_row in sources and target_row != row:
-                pairs.add((row, target_row, kind))
+                pairs.add((row, target_row, relation_type))
         return pairs
 
     def targets(self, rows: Sequence[int]) -> dict[int, list[str]]:
@@ -363,10 +370,11 @@ class LinkQueries(Queries):
             # A longer walk needs all links, and a time may leave out most of them.
             is_short_walk = depth == 1 and not since
             most_needed = max_shown if is_short_walk else None
-            links, more_count = self._newest_to(note, resolver, most_needed)
-            edges = self.outgoing(note, viewer) + self._incoming(links[:max_shown])
-            more_count += max(0, len(links) - max_shown)
-            neighbours = self._walk([note], depth, resolver, limit, since, links)
+            links_to_note, more_count = self._newest_to(note, resolver, most_needed)
+            edges = self.outgoing(note, viewer) + self._incoming(links_to_note[:max_shown])
+            # The links that were read and are not shown.
+            more_count += max(0, len(links_to_note) - max_shown)
+            neighbours = self._walk([note], depth, resolver, limit, since, links_to_note)
             return edges, more_count, neighbours
 
     def neighbours(
@@ -460,12 +468,15 @@ class LinkQueries(Queries):
         seen_rows: the rows to leave out.
         resolver: finds the notes to which links lead.
         """
+        # `setdefault`: of several relations with a note, the first one counts.
         types: dict[int, str] = {}
-        position = {note.row: number for number, note in enumerate(frontier)}
-        outgoing = sorted(self._links("note", [*position]), key=lambda link: position[link.note])
+        # The links from `frontier`, in the order of its notes.
+        positions = {note.row: position for position, note in enumerate(frontier)}
+        outgoing = sorted(self._links("note", [*positions]), key=lambda link: positions[link.note])
         for link, answer in zip(outgoing, _answers(resolver, outgoing), strict=True):
             if answer.row is not None and answer.row not in seen_rows:
                 types.setdefault(answer.row, link.type)
+        # The links to `frontier`.
         for link in links:
             if link.note not in seen_rows:
                 types.setdefault(link.note, link.type)
@@ -499,23 +510,24 @@ class LinkQueries(Queries):
         resolver: finds the notes to which links lead.
         limit: stop after this many links, from the notes indexed last. None means all.
         """
+        # Find the notes with such links: row -> how many links. The notes indexed last come first.
         keys = self._keys(note)
-        source_rows = self._among("select note from link where fold in ({marks})", keys)
-        link_counts = Counter(row for (row,) in source_rows)
-        # The notes indexed last come first.
-        rows = sorted(link_counts, reverse=True)
+        rows_of_links = self._among("select note from link where fold in ({marks})", keys)
+        link_counts = Counter(row for (row,) in rows_of_links)
+        source_rows = sorted(link_counts, reverse=True)
 
-        # Read the links of some notes at a time that have one of the keys. `+` makes SQLite find
-        # them by their notes, since very many links may have these keys.
+        # Read and resolve their links, some notes at a time. `+` makes SQLite find the links by
+        # their notes, since very many links may have these keys.
         marks = ", ".join("?" * len(keys))
         sql = _LINKS.replace("l.{column} in", f"+l.fold in ({marks}) and l.note in")
-        rows_at_a_time = max(1, len(rows)) if limit is None else _SOURCES_PER_STATEMENT
+        notes_at_a_time = max(1, len(source_rows)) if limit is None else _SOURCES_PER_STATEMENT
         newest_links: list[_Link] = []
-        for start in range(0, len(rows), rows_at_a_time):
+        for start in range(0, len(source_rows), notes_at_a_time):
+            # Enough: the links of the remaining notes are only counted.
             if limit is not None and len(newest_links) >= limit:
-                other_links = sum([link_counts[row] for row in rows[start:]])
-                return newest_links, other_links
-            part = rows[start : start + rows_at_a_time]
+                other_link_count = sum([link_counts[row] for row in source_rows[start:]])
+                return newest_links, other_link_count
+            part = source_rows[start : start + notes_at_a_time]
             links = [_Link(*columns) for columns in self._among(sql, part, *keys)]
             newest_links += self._links_leading_to([note], links, resolver)
         return newest_links, 0
@@ -556,19 +568,21 @@ class LinkQueries(Queries):
 
 
 def link_keys(note: NoteInfo, first_line: str | None = None) -> set[str]:
-    """Return the keys that links to a note may be stored with.
+    """Return the keys (`key`) of all names by which a link may lead to a note.
 
-    A link may name its title, an alias, its id, its permalink, its path or an end of its path. It
-    may put the project before the permalink or the path. It may also name an address that the note
-    had before upkeep moved it.
+    A link may name the note's title, an alias, its id, its permalink, its path or an end of its path.
+    It may put the project before the permalink or the path. It may also name an address that the
+    note had before upkeep moved it.
 
     first_line: the first line of a memory. None for other notes.
     """
+    # The names that the index stores for the note, as keys. Further names become keys at the end.
     titles = (note.title, *note.aliases)
     keys = keys_of(note.project, note.path, note.permalink, titles, first_line)
     other_names = {note.id, note.permalink}
 
-    # After the name of the project.
+    # The permalink and the path after the project: `work/a/b`. `lead` writes the project as
+    # permalinks do, and `stem` leaves out the extension.
     for project in (note.project, lead(note.project)):
         other_names |= {f"{project}/{note.permalink}", f"{project}/{stem(note.path)}"}
 
@@ -623,21 +637,25 @@ class Relocation:
         self._after = MovedResolver(db, viewer, projects, moved)
 
     def sources(self) -> list[NoteInfo]:
-        """Return the notes with links that the move will break or lead to another note."""
+        """Return the notes with links that the move would break.
+
+        A link is broken if it would lead to another note than now, or to none (`_is_broken`).
+        """
         # A link may break because its own note moves, or because it names a note that moves. The
         # new names count, too: a link that now leads elsewhere may then lead to the moved note.
-        target_keys: set[str] = set()
+        keys_of_moved_notes: set[str] = set()
         for move in self._moved:
-            target_keys |= link_keys(move.before) | link_keys(move.after)
+            keys_of_moved_notes |= link_keys(move.before) | link_keys(move.after)
         links_in_moved_notes = self._select("note", list(self._paths))
-        links_to_moved_notes = self._select("fold", target_keys)
+        links_to_moved_notes = self._select("fold", keys_of_moved_notes)
+        # A link may be in both lists. A dict keeps it once.
         links = dict.fromkeys([*links_in_moved_notes, *links_to_moved_notes])
 
-        rows: set[int] = set()
+        source_rows: set[int] = set()
         for link in links:
             if may_see(link.scope, self._viewer) and self._is_broken(link):
-                rows.add(link.note)
-        return in_order(self._db, sorted(rows))
+                source_rows.add(link.note)
+        return in_order(self._db, sorted(source_rows))
 
     def _is_broken(self, link: _Link) -> bool:
         """Whether a link will lead to another note after the move, or to none."""
@@ -680,15 +698,18 @@ class Relocation:
             a target from the folder of its note. The link is also broken if they would no longer
             find the target.
         """
+        # Compare where the link leads now with where it will lead.
         source = LinkSource(project, posixpath.dirname(path), scope)
         target_now = self._before.link(link, source)
         if target_now.row is None:
             return None
+        # The note with the link may move, too.
         folder_after = posixpath.dirname(self._paths.get(row, path))
         target_after = self._after.link(link, source._replace(folder=folder_after))
         if target_after.row != target_now.row:
             return target_now.row
-        # A relative target means the same note to us as to other programs.
+
+        # Compare the same for other programs. A relative target means the same to them as to us.
         is_relative = link.target.startswith(("./", "../"))
         if may_be_markdown and not is_relative:
             before, after = self.note(target_now.row)

@@ -1,7 +1,8 @@
 """List notes by filter, without ranking them, and find the notes that contain a piece of text.
 
 A text is compared *folded*: in lower case and in one Unicode form (text/folding.py). *Facets* are
-the properties of a note that are words of the full-text table (filters.py).
+the properties of a note that are words of the full-text table (filters.py). A *row* is the number
+of a note in the index. A *needle* is the text that is looked for.
 """
 
 from __future__ import annotations
@@ -135,14 +136,16 @@ def _rows_and_total(
         raise InvalidInput(f'Parameter `order` must be one of {orders}; got "{query.order}".')
     order = _ORDERS[query.order]
     selection = _Selection(db, query, viewer)
-    # All rows are needed in any case, so their number need not be counted.
+    # All rows are read: for `contains`, they are known already. So they need not be counted.
     if query.contains or limit is None:
         rows = selection.rows(order)
-        end = None if limit is None else offset + limit
-        return rows[offset:end], len(rows)
-    end = offset + limit
-    if selection.is_of_many_facets(end):
-        rows = selection.rows_by_walking(order, end)[offset:]
+        page_end = None if limit is None else offset + limit
+        return rows[offset:page_end], len(rows)
+
+    # Only the page is read, in the faster of two ways.
+    page_end = offset + limit
+    if selection.is_of_many_facets(page_end):
+        rows = selection.rows_by_walking(order, page_end)[offset:]
     else:
         rows = selection.rows(order, limit, offset)
     return rows, selection.total()
@@ -184,8 +187,8 @@ class _Selection:
 
     def _narrow_to_projects(self) -> None:
         """Select by projects and scopes instead of facets that would find nearly all notes."""
-        # An FTS5 expression cannot only exclude: then some scopes, the archive or the traces are
-        # left out by the ids of the other projects.
+        # An FTS5 expression cannot only exclude, so `expression` returned "". Some scopes, the
+        # archive or the traces are then left out by the ids of the other projects.
         only_excludes = bool(self._unwanted) and not self.facets
         # Many notes are read in order, which is faster than to sort what FTS5 finds.
         has_many_notes = self._number_in_projects > _MAX_SORTED
@@ -194,10 +197,11 @@ class _Selection:
         self.facets = ""
         # `+` keeps SQLite from using the index of paths. It would sort whole projects, instead of
         # reading the notes in order.
-        by_path = "" if self._query.order == "path" else "+"
+        plus = "" if self._query.order == "path" else "+"
         ids = ", ".join(map(str, self._projects or ()))
-        self._places.add(f"{by_path}n.project in ({ids})")
+        self._places.add(f"{plus}n.project in ({ids})")
         if self._viewer is not None:
+            # The condition names the viewer three times.
             self._places.add(filters.seen_by("n.scope", "?"), *[self._viewer] * 3)
 
     def _leave_out_invalid(self) -> None:
@@ -298,18 +302,19 @@ class _Selection:
         order: an SQL expression to sort by.
         """
         matching_rows: list[int] = []
-        size = max(64, number * 2)
+        # How many notes are read at a time: more each time, if few of them match.
+        group_size = max(64, number * 2)
         start = 0
-        page = f"select n.row from note n order by {order} limit ? offset ?"
+        group = f"select n.row from note n order by {order} limit ? offset ?"
         while len(matching_rows) < number:
-            rows = [row for (row,) in self._db.execute(page, (size, start))]
+            rows = [row for (row,) in self._db.execute(group, (group_size, start))]
             # All notes were read.
             if not rows:
                 break
-            facet_rows = _rows_with_facets(self._db, self.facets, rows)
-            matching_rows += [row for row in rows if row in facet_rows]
-            start += size
-            size = min(size * 2, 5_000)
+            rows_with_facets = _rows_with_facets(self._db, self.facets, rows)
+            matching_rows += [row for row in rows if row in rows_with_facets]
+            start += group_size
+            group_size = min(group_size * 2, 5_000)
         return matching_rows[:number]
 
     def is_of_many_facets(self, end: int) -> bool:
@@ -343,12 +348,13 @@ class _Selection:
         """
         if self._number_in_projects <= _MAX_SORTED:
             return None
+        # Counting stops at _MAX_SORTED.
         count_up_to = "select count(*) from (select 1 from note n where {} limit ?)"
         parameters = [*self._parameters, _MAX_SORTED]
         number_since = self._number(count_up_to.format(self._where), parameters)
         if number_since < _MAX_SORTED:
             return number_since
-        # The same conditions, with the time turned round.
+        # The same conditions, with the time turned round: all other notes of the projects.
         where_before = self._where.replace("n.changed >= ?", "n.changed < ?")
         number_before = self._number(count_up_to.format(where_before), parameters)
         if number_before < _MAX_SORTED:
@@ -437,8 +443,10 @@ def conditions_of(db: sqlite3.Connection, query: Query, viewer: str | None) -> C
         if moment is not None:
             conditions.add(condition, microseconds(moment))
     if query.as_of is not None:
+        # Here only the beginning counts. `invalid_at` leaves out what is over.
         conditions.add(filters.HAS_BEGUN, *filters.moment_values(query.as_of))
     if query.day_from is not None and query.day_until is not None:
+        # A note is compared by its day as text or, if it names none, by its time.
         bounds = (query.day_from, query.day_until)
         days = [moment.date().isoformat() for moment in bounds]
         conditions.add(IS_OF_DAYS, *days, *map(microseconds, bounds))
@@ -493,6 +501,7 @@ def at_address(
     rows = _matching_rows(db, address, viewer, projects)
     if rows:
         return rows
+    # The pieces between the stars, each as permalinks would have it.
     pieces = [_slugged(piece) for piece in re.split(r"\*+", address)]
     return _matching_rows(db, "*".join(pieces), viewer, projects)
 
@@ -566,22 +575,25 @@ class FoldedTexts:
 
         Rows of deleted notes may be among them.
         """
+        # Without the cache: a single search reads all texts once in any case.
         folded_needle = fold(needle)
         is_first_use = not self._is_used
         self._is_used = True
         # The texts of the cache are joined, so such a needle would be found across two of them.
         may_span_texts = _SEPARATOR in folded_needle
-        # A single search reads all texts once, with a cache or without.
         if is_first_use or not folded_needle or may_span_texts or self._is_too_large:
             return _scan(db, needle)
+
+        # Bring the cache up to date.
         if not self._add_new(db):
-            # Texts of deleted notes may have filled the cache, so it is filled once more.
+            # Texts of deleted notes may have filled the cache, so it is emptied and filled again.
             self._last_row = 0
             self._bytes = 0
             self._blocks = {}
             if not self._add_new(db):
                 self._is_too_large = True
                 return _scan(db, needle)
+
         rows: list[int] = []
         for block in self._blocks.values():
             rows += block.rows_with(folded_needle)
@@ -589,26 +601,28 @@ class FoldedTexts:
 
     def _add_new(self, db: sqlite3.Connection) -> bool:
         """Add the texts of new rows. False, without any change, if all texts take too many bytes."""
-        # The new rows with their folded texts, by whether they are ASCII.
+        # The new rows with their folded texts, by whether the texts are ASCII.
         new_texts: dict[bool, list[tuple[int, str]]] = {True: [], False: []}
-        last = self._last_row
-        size = self._bytes
-        for row, text in db.execute(
-            "select row, text from text where row > ? order by row", (last,)
-        ):
-            folded = fold(text)
-            is_ascii = folded.isascii()
-            new_texts[is_ascii].append((row, folded))
-            last = row
-            # About 80 bytes for its row and start, and 4 for a character beyond ASCII.
-            size += 80 + len(folded) * (1 if is_ascii else 4)
-            if size > MAX_BYTES:
+        last_row = self._last_row
+        size_in_bytes = self._bytes
+        rows_and_texts = db.execute(
+            "select row, text from text where row > ? order by row", (last_row,)
+        )
+        for row, text in rows_and_texts:
+            folded_text = fold(text)
+            is_ascii = folded_text.isascii()
+            new_texts[is_ascii].append((row, folded_text))
+            last_row = row
+            # About 80 bytes for its row and start. Python keeps a text that is not ASCII with up to
+            # 4 bytes for each character.
+            size_in_bytes += 80 + len(folded_text) * (1 if is_ascii else 4)
+            if size_in_bytes > MAX_BYTES:
                 return False
         for is_ascii, texts in new_texts.items():
             if texts:
                 self._blocks.setdefault(is_ascii, _Block()).add(texts)
-        self._last_row = last
-        self._bytes = size
+        self._last_row = last_row
+        self._bytes = size_in_bytes
         return True
 
 
@@ -626,13 +640,15 @@ class _Block(ValueObject):
     def rows_with(self, needle: str) -> list[int]:
         """Return the rows whose text contains `needle`, which is not empty."""
         rows: list[int] = []
+        # Each text ends where the next one begins.
         ends = [*self.starts[1:], len(self.text)]
-        position = self.text.find(needle)
-        while position >= 0:
-            index = bisect_right(self.starts, position) - 1
-            rows.append(self.rows[index])
+        offset = self.text.find(needle)
+        while offset >= 0:
+            # The match is in the last text that does not begin behind it.
+            text_number = bisect_right(self.starts, offset) - 1
+            rows.append(self.rows[text_number])
             # One match in each text is enough.
-            position = self.text.find(needle, ends[index])
+            offset = self.text.find(needle, ends[text_number])
         return rows
 
     def add(self, texts: Sequence[tuple[int, str]]) -> None:
@@ -679,16 +695,18 @@ def _scan(db: sqlite3.Connection, needle: str) -> list[int]:
 
     SQLite skips texts that cannot match, since it is faster at that than Python.
     """
-    folded = fold(needle)
-    # The column `folds` is true for texts that folding changes more than LIKE can know.
+    folded_needle = fold(needle)
+    # SQLite passes on texts that may match. The column `folds` is true for texts that folding
+    # changes more than LIKE can know, so these are always passed on.
     condition = ""
     values: tuple[str, ...] = ()
-    can_be_pattern = "\0" not in folded and len(folded) < _MAX_LIKE_CHARACTERS
-    if folded and folded.isascii() and can_be_pattern:
+    can_be_pattern = "\0" not in folded_needle and len(folded_needle) < _MAX_LIKE_CHARACTERS
+    if folded_needle and folded_needle.isascii() and can_be_pattern:
         condition = " where folds or text like ? escape '\\'"
-        values = (like_pattern(folded),)
+        values = (like_pattern(folded_needle),)
     else:
-        caseless_runs = re.findall(_CASELESS, folded)
+        # LIKE knows no case beyond ASCII. Chinese, Japanese and Korean letters have none.
+        caseless_runs = re.findall(_CASELESS, folded_needle)
         if caseless_runs:
             condition = " where folds or instr(text, ?)"
             # The longest run of such letters is in the fewest texts.

@@ -2,6 +2,11 @@
 
 Key-value entries are here, too (contract 004). When an entry expires, it is removed from all tables
 but `expired`, which remembers where its file is. So no interface shows it.
+
+A *row* is the number of a note in the index, and higher for a note that changed later. A *stamp* is
+the size, the times and the inode of a file, by which a change of the file is noticed. Table `tally`
+has the number of notes in each folder at any depth, by scope, phase and category. A *scope* says
+who may see a note.
 """
 
 from __future__ import annotations
@@ -225,10 +230,11 @@ class NoteQueries(Queries):
             path: pack(size, mtime_ns, inode, ctime_ns)
             for path, size, mtime_ns, inode, ctime_ns in self._note_stamps(project, folder)
         }
+        # Expired entries are in a table of their own, until their files are removed.
         if project == KV_PROJECT:
             prefix = f"{folder}/" if folder else ""
-            expired = self._db.execute(f"select {_STAMP_COLUMNS} from expired")
-            for path, *stamp in expired:
+            expired_stamps = self._db.execute(f"select {_STAMP_COLUMNS} from expired")
+            for path, *stamp in expired_stamps:
                 if path.startswith(prefix):
                     stamps[path] = pack(*stamp)
         return stamps
@@ -237,14 +243,16 @@ class NoteQueries(Queries):
         """Select `_STAMP_COLUMNS` of each note in a project, or in one of its folders."""
         in_project = f"project = {_PROJECT}"
         if folder:
+            # All paths that begin with `folder/`.
             return self._db.execute(
                 f"select {_STAMP_COLUMNS} from note where {in_project} and path >= ? and path < ?",
                 (project, f"{folder}/", f"{folder}{_AFTER_SLASH}"),
             )
+        # `not indexed` lets SQLite read the whole table in its order, which is faster than to look
+        # up the notes of a project. For a new project without notes, it would be slower.
         any_note = self._db.execute(f"select 1 from note where {in_project} limit 1", (project,))
         if any_note.fetchone() is None:
             return ()
-        # All notes of a project are read faster in the order of the table.
         return self._db.execute(
             f"select {_STAMP_COLUMNS} from note not indexed where {in_project}", (project,)
         )
@@ -278,15 +286,17 @@ class NoteQueries(Queries):
 
         Each part maps paths to `PACKED` stamps.
         """
+        # The folders directly in it: path -> how many notes the index has there.
         prefix = f"{folder}/" if folder else ""
         indexed_folders = self._folders(project, prefix, depth=1, viewer=None)
 
-        # All notes of the folders that are gone.
+        # Look at all notes of the folders that are gone.
         folders_gone = sorted(indexed_folders.keys() - set(folders))
         ranges = [(f"{path}/", path + _AFTER_SLASH) for path in folders_gone]
-        # The notes directly in the folder. If the index has no more than `notes`, none is missing.
-        indexed_here = self.number_in(project, folder) - sum(indexed_folders.values())
-        if indexed_here != len(notes):
+        # And at the notes directly in the folder, which are between its folders. If the index has no
+        # more of them than `notes`, none is missing.
+        number_directly_in_folder = self.number_in(project, folder) - sum(indexed_folders.values())
+        if number_directly_in_folder != len(notes):
             ranges += _between(prefix, indexed_folders, depth=1)
         for start, stop in ranges:
             for rows in self._stamp_rows(project, start, stop, size):
@@ -301,10 +311,11 @@ class NoteQueries(Queries):
             f" where project = {_PROJECT} and path > ? and path < ?"
             " order by path limit ?"
         )
+        # Each part begins behind the last path of the part before.
         last_path = start
         while rows := self._db.execute(sql, (project, last_path, stop, size)).fetchall():
             yield rows
-            last_path = rows[-1][0]
+            last_path, *_ = rows[-1]
 
     def _select(self, sql: str, values: Sequence[object] = ()) -> list[NoteInfo]:
         """Return the notes whose rows a statement selects, in its order."""
@@ -324,20 +335,22 @@ class NoteQueries(Queries):
         """
         from memoranda.index.listing import IS_OF_DAYS, SAYS_DAY
 
+        # The two days as texts, for notes that name a day, and as moments, for all others.
         midnights = [
             microseconds(to_utc(datetime.combine(day, time()), zone)) for day in (first, until)
         ]
+        values_of_days = (first.isoformat(), until.isoformat(), *midnights)
         sql = (
             f"select n.created, case when {SAYS_DAY} then substr(n.date, 1, 10) end, n.scope"
             " from note n join project p on p.id = n.project"
             f" where p.name not in (?, ?) and {IS_OF_DAYS}"
         )
-        values_of_days = (first.isoformat(), until.isoformat(), *midnights)
         notes = self._db.execute(sql, (ARCHIVE_PROJECT, TRACE_PROJECT, *values_of_days))
         counts = Counter[str]()
         for created, day, scope in notes:
             if not may_see(scope, viewer):
                 continue
+            # The note names no day.
             if day is None:
                 moment_written = EPOCH + timedelta(microseconds=created)
                 day = moment_written.astimezone(zone).date().isoformat()
@@ -433,24 +446,25 @@ class NoteQueries(Queries):
         limit: the size of the page. None means all entries.
         offset: how many entries come before the page.
         """
+        # The folders come first. `ranges` are the paths of the notes that are not too deep.
         prefix = f"{folder.strip('/')}/".lstrip("/")
         folders = self._folders(project, prefix, depth, viewer)
         ranges = list(_between(prefix, folders, depth))
         entries = [_Entry(path) for path in sorted(folders)]
 
-        # A pattern, or hidden notes, must be looked for in every entry.
+        # All notes are read if each must be looked at: for a pattern, or because some are hidden.
         hides_notes = self._hides(project, folder.strip("/"), viewer)
         if limit is None or glob or hides_notes:
             max_slashes = prefix.count("/") + depth
             entries += self._notes_in(project, ranges, max_slashes, viewer)
             if glob:
                 entries = [entry for entry in entries if fnmatch.fnmatchcase(entry.name, glob)]
-            end = None if limit is None else offset + limit
-            return self._folder_rows(entries[offset:end], folders), len(entries)
+            page_end = None if limit is None else offset + limit
+            return self._folder_rows(entries[offset:page_end], folders), len(entries)
 
-        # Otherwise very many notes are only counted, and only those on the page are read.
-        first_note = max(offset - len(entries), 0)
-        notes, note_count = self._note_page(project, ranges, first_note, limit)
+        # Otherwise the notes are only counted, and only those on the page are read.
+        notes_before_page = max(offset - len(entries), 0)
+        notes, note_count = self._note_page(project, ranges, notes_before_page, limit)
         page = [*entries[offset:], *notes][:limit]
         return self._folder_rows(page, folders), len(entries) + note_count
 
@@ -501,20 +515,20 @@ class NoteQueries(Queries):
         total = 0
         for start, stop in ranges:
             bounds = (project, start, stop)
-            (number,) = self._db.execute(
+            (number_in_range,) = self._db.execute(
                 f"select count(*) from note where project = {_PROJECT} and path >= ? and path < ?",
                 bounds,
             ).fetchone()
             notes_missing = limit - len(page)
             # `total` notes are in the ranges before this one.
-            ends_before_page = total + number <= first
+            ends_before_page = total + number_in_range <= first
             if notes_missing > 0 and not ends_before_page:
                 sql = f"select path, row from note where {_IN_RANGE} limit ? offset ?"
                 # The page may begin inside this range.
                 notes_to_skip = max(first - total, 0)
                 rows = self._db.execute(sql, (*bounds, notes_missing, notes_to_skip))
                 page += [_Entry(path, row) for path, row in rows]
-            total += number
+            total += number_in_range
         return page, total
 
     def has_hidden(self, viewer: str | None) -> bool:
@@ -534,8 +548,10 @@ class NoteQueries(Queries):
         prefix: a folder with a slash at the end; "" is the project.
         depth: how many levels of folders to go down.
         """
+        # Table `tally` counts the notes of each folder by scope, phase and category.
         sql = f"select folder, scope, notes from tally where project = {_PROJECT} and folder > ? and folder < ?"
         note_counts = Counter[str]()
+        # A folder directly below `prefix` has as many slashes as `prefix`.
         max_slashes = prefix.count("/") + depth
         bounds = (project, prefix, prefix + _LAST_CHARACTER)
         for path, scope, number in self._db.execute(sql, bounds):
@@ -839,11 +855,14 @@ class NoteQueries(Queries):
         moment: show only memories that are valid at this time.
         upheld: the rows of memories that no other note ends.
         """
+        # Count the memories of each category.
         counts = self._db.execute(
             "select n.category, count(*), sum(n.phase = 'inbox') from note n join project p on p.id = n.project"
             f" where {_IS_GLOBAL_MEMORY} group by 1"
         )
         sections = {category: Section(category, total, inbox) for category, total, inbox in counts}
+
+        # Choose those to show. `row_number` numbers the memories of a category by importance.
         invalid_rows = filters.invalid_at(superseding.valid_spans(self._db), moment, upheld)
         is_valid = filters.excluded(invalid_rows, "n.row")
         # "" if all notes are valid.
@@ -882,6 +901,7 @@ def _between(prefix: str, folders: Iterable[str], depth: int) -> Iterator[tuple[
     folders: the folders below it, down to `depth` levels.
     depth: how many levels of folders to go down; 1 means only what is directly in the folder.
     """
+    # Notes in the deepest folders are too deep. So the ranges leave out these folders.
     slashes_of_deepest = prefix.count("/") + depth - 1
     deepest_folders = [folder for folder in folders if folder.count("/") == slashes_of_deepest]
     start = prefix

@@ -58,21 +58,23 @@ def insert_passages(
 
     passages_by_note: the row of each note, and its passages.
     """
+    # The rows of three tables.
     spans: list[Row] = []
     words: list[Row] = []
-    waiting: list[Row] = []
+    notes_lacking_words: list[Row] = []
     for note, passages in passages_by_note:
-        first = note * FIRST_PASSAGE
-        for row, passage in enumerate(passages, first):
+        first_row = note * FIRST_PASSAGE
+        for row, passage in enumerate(passages, first_row):
             spans.append({"row": row, "start": passage.start, "stop": passage.end})
         if has_parts(len(passages)):
-            waiting.append({"note": note, "next": first, "lacks_stems": True})
+            # `place` inserts its words later, beginning with the first passage.
+            notes_lacking_words.append({"note": note, "next": first_row, "lacks_stems": True})
             continue
-        for row, passage in enumerate(passages, first):
+        for row, passage in enumerate(passages, first_row):
             words.append({"rowid": row, "body": passage.words})
     insert(db, "passage", spans)
     insert(db, "passage_fts", words)
-    insert(db, "unplaced", waiting)
+    insert(db, "unplaced", notes_lacking_words)
 
 
 def has_parts(passages: int) -> bool:
@@ -116,18 +118,20 @@ def place(db: sqlite3.Connection, note: int) -> bool:
     ).fetchone()
     if waiting is None:
         return False
-    next_row, passages, text = waiting
-    after_last = note * FIRST_PASSAGE + passages
-    end = min(next_row + PASSAGES_AT_ONCE, after_last)
+    # The passages of a note have rows that follow each other. Those from `next_row` on are missing.
+    next_row, passage_count, text = waiting
+    row_after_last = note * FIRST_PASSAGE + passage_count
+    stop_row = min(next_row + PASSAGES_AT_ONCE, row_after_last)
     words = [
         {"rowid": span.row, "body": fts_text(text[span.start : span.stop])}
-        for span in _spans(db, next_row, end)
+        for span in _spans(db, next_row, stop_row)
     ]
     insert(db, "passage_fts", words)
-    if end == after_last:
+    are_all_placed = stop_row == row_after_last
+    if are_all_placed:
         db.execute("delete from unplaced where note = ?", (note,))
     else:
-        db.execute("update unplaced set next = ? where note = ?", (end, note))
+        db.execute("update unplaced set next = ? where note = ?", (stop_row, note))
     return True
 
 
@@ -138,14 +142,16 @@ def withdraw(db: sqlite3.Connection, note: int, text: str, passages: int) -> boo
     text: the text of the note.
     passages: how many passages it has.
     """
-    first = note * FIRST_PASSAGE
-    end = _end_of_placed(db, note, passages)
-    begin = max(first, end - PASSAGES_AT_ONCE)
-    if begin >= end:
+    # The rows of its passages whose words are in the index: from `first_row` to before `stop_row`.
+    first_row = note * FIRST_PASSAGE
+    stop_row = _end_of_placed(db, note, passages)
+    begin_row = max(first_row, stop_row - PASSAGES_AT_ONCE)
+    if begin_row >= stop_row:
         return False
-    _take_words_out(db, text, begin, end)
+    _take_words_out(db, text, begin_row, stop_row)
+    # From here on they are missing.
     sql = "insert or replace into unplaced (note, next, lacks_stems) values (?, ?, false)"
-    db.execute(sql, (note, begin))
+    db.execute(sql, (note, begin_row))
     return True
 
 

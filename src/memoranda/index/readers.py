@@ -82,12 +82,14 @@ class Readers:
         The processes read some batches ahead. The caller has to read the files whose path is
         missing in the result.
         """
-        waiting: deque[Future[list[Prepared]]] = deque()
+        # The batches that are being read, the oldest first.
+        reading: deque[Future[list[Prepared]]] = deque()
         for paths in batches:
-            waiting.append(self._threads.submit(self._ask, paths))
-            if len(waiting) > 2 * len(self._processes):
-                yield {note.path: note for note in waiting.popleft().result()}
-        for future in waiting:
+            reading.append(self._threads.submit(self._ask, paths))
+            # Two batches ahead for each process, so that none is idle and memory stays small.
+            if len(reading) > 2 * len(self._processes):
+                yield {note.path: note for note in reading.popleft().result()}
+        for future in reading:
             yield {note.path: note for note in future.result()}
 
     def _ask(self, paths: Sequence[str]) -> list[Prepared]:
@@ -159,19 +161,22 @@ def _prepared(
     suspicious: returns the names of the rules of the gate that match a note.
     project: the id of the project in the index.
     """
+    # Read the files: (path, text, file) of each that is UTF-8.
     files: list[tuple[str, str, File]] = []
     for path in paths:
         with suppress(MemorandaError, UnicodeDecodeError):
             file = source.read(path)
             if utf16_coding(file.data) is None:
                 files.append((path, file.data.decode("utf-8"), file))
+    # Read the notes in them.
     notes = [file.note(source.name, path, text) for path, text, file in files]
     for note in notes:
         add_name_of_day(note, source)
         note.suspicious = suspicious(note)
-    rows: list[Prepared] = []
+    # Compute their index rows, unless the header is broken.
+    prepared_notes: list[Prepared] = []
     for note, (_, _, file) in zip(notes, files, strict=True):
         if warning_text(note.warnings, BAD_HEADER) is None:
             with suppress(NotIndexable):
-                rows.append(prepare(note, file.stamp, project))
-    return rows
+                prepared_notes.append(prepare(note, file.stamp, project))
+    return prepared_notes

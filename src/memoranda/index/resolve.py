@@ -96,7 +96,7 @@ def key(name: str) -> str:
     """
     if len(name) > TITLE_CUT:
         name = unicodedata.normalize("NFC", name)[:TITLE_CUT]
-    # `fold` leaves nothing of a name without any sign. `=` is in no other folded name.
+    # `fold` leaves nothing of an empty name. `=` is in no other folded name.
     folded = fold(name) or "="
     if len(folded) <= KEY_LENGTH:
         return folded
@@ -113,6 +113,7 @@ def keys_of(
     titles: title and aliases.
     first_line: the first line of a memory, which links may use as its name. None for other notes.
     """
+    # `stem` removes the extension: `a/Plan.md` → `a/Plan`
     without_extension = stem(path)
     names = {
         permalink.removeprefix(f"{lead(project)}/"),
@@ -328,22 +329,26 @@ class Resolver:
         A note in the link's own folder counts first, then a note whose path ends with the target,
         then any note of the project.
         """
+        # `[[C# tips]]` may be a whole name, or the heading `tips` of the note `C`.
         if text.rest:
-            # `[[C# tips]]` may be a whole name.
             whole_name = text.target + text.rest
-            whole = self.link(LinkText(whole_name, text.project), source)
-            if whole.state != UNWRITTEN and self._has_name(whole, whole_name):
-                return whole._replace(is_whole=True)
+            target_of_whole = self.link(LinkText(whole_name, text.project), source)
+            is_written = target_of_whole.state != UNWRITTEN
+            if is_written and self._has_name(target_of_whole, whole_name):
+                return target_of_whole._replace(is_whole=True)
+
+        # `[[std::vector]]` names no project, unless a project is called `std`.
         target = text.target
         target_project = text.project
         if target_project is not None and not self.is_project(target_project):
-            # `[[std::vector]]` names no project
             target = f"{target_project}::{target}"
             target_project = None
         searched_project = source.project if target_project is None else target_project
         if target.startswith(("./", "../")):
             return self._relative_link(target, searched_project, source.folder)
-        # The scope matters only between memories. Without it, more links share an answer.
+
+        # Look the target up, unless a link with the same question was looked up before. The scope
+        # matters only between memories. Without it, more links share an answer.
         is_about_memories = CATEGORY_PROJECT in (source.project, target_project)
         scope = source.scope if is_about_memories else None
         question = _Question(target, source.project, target_project, scope)
@@ -385,14 +390,17 @@ class Resolver:
         searched_project: the project that the link leads into.
         """
         path = root_path(target, folder)
+        # The target leads out of the project.
         if path is None:
             return LinkTarget(UNWRITTEN)
-        inside = _inside(self.candidates(target, folder), searched_project)
+        candidates = self.candidates(target, folder)
+        notes_of_project = _inside(candidates, searched_project)
+        # From the strictest form to the loosest.
         for form in FORMS:
-            matches = _by_path(path, inside, form)
+            matches = _by_path(path, notes_of_project, form)
             if matches:
                 return _target(matches)
-        return self._former_target(path, searched_project, self.candidates(target, folder))
+        return self._former_target(path, searched_project, candidates)
 
     def _answer(self, question: _Question, searched_project: str) -> _Answer:
         """Look up a link without regard to its folder.
@@ -405,32 +413,33 @@ class Resolver:
             # Most links of a note with very many lead nowhere
             former_target = self._former_target(target, searched_project, candidates)
             return _Answer(former_target, _NO_FORM, notes_by_folder={})
-        inside = _inside(candidates, searched_project)
-        if len(inside) == 1 and _by_title(target, inside, FORMS[0]):
+        notes_of_project = _inside(candidates, searched_project)
+        if len(notes_of_project) == 1 and _by_title(target, notes_of_project, FORMS[0]):
             # A shortcut for most links: the only candidate has exactly this title. So no other
             # note can be meant in any folder.
-            return _Answer(_target(inside), _EXACT_FORM, notes_by_folder={})
+            return _Answer(_target(notes_of_project), _EXACT_FORM, notes_by_folder={})
 
-        notes_by_folder = self._by_folder(inside, searched_project)
+        notes_by_folder = self._by_folder(notes_of_project, searched_project)
         # From the strictest form to the loosest: as written, in any case, without signs.
-        for number, form in enumerate(FORMS):
+        for form_number, form in enumerate(FORMS):
             if form.looseness is Looseness.SIGNS and question.target_project is None:
                 # An exact name in another project counts more than a loose name in this one.
-                elsewhere = _exactly_named(target, candidates, question.project)
-                if elsewhere:
+                notes_elsewhere = _exactly_named(target, candidates, question.project)
+                if notes_elsewhere:
                     # A note in the link's folder wins in any of the forms before this one.
-                    return _Answer(_target(elsewhere), number - 1, notes_by_folder)
-            by_name = _linked(target, inside, form)
+                    last_form = form_number - 1
+                    return _Answer(_target(notes_elsewhere), last_form, notes_by_folder)
+            by_name = _linked(target, notes_of_project, form)
             if by_name:
                 matches = _preferred(by_name, question, searched_project)
-                return _Answer(_target(matches), number, notes_by_folder)
-            by_permalink = _by_permalink(target, inside, form)
+                return _Answer(_target(matches), form_number, notes_by_folder)
+            by_permalink = _by_permalink(target, notes_of_project, form)
             if by_permalink:
                 matches = _preferred(by_permalink, question, searched_project)
                 # A permalink is lower case: `[[readme]]` may equal one, and still means the
                 # `README.md` in its own folder.
-                matched_form = max(number, _CASE_FORM)
-                return _Answer(_target(matches), matched_form, notes_by_folder)
+                last_form = max(form_number, _CASE_FORM)
+                return _Answer(_target(matches), last_form, notes_by_folder)
         former_target = self._former_target(target, searched_project, candidates)
         return _Answer(former_target, _NO_FORM, notes_by_folder={})
 
@@ -478,13 +487,15 @@ class Resolver:
         target_folder = folder
         if inner_folder:
             target_folder = posixpath.join(folder, inner_folder)
-        notes = answer.notes_by_folder.get(target_folder, [])
-        if not notes:
+        notes_in_folder = answer.notes_by_folder.get(target_folder, [])
+        if not notes_in_folder:
             return answer.target
+        # Only the form of the answer and stricter ones: a looser match must not win over it.
         for form in FORMS[: answer.form + 1]:
-            matches = self._by_file_name(name, notes, form)
+            matches = self._by_file_name(name, notes_in_folder, form)
+            # A title has no folder before it.
             if not matches and not inner_folder:
-                matches = _by_title(target, notes, form)
+                matches = _by_title(target, notes_in_folder, form)
             if matches:
                 return _target(matches)
         return answer.target
@@ -538,12 +549,14 @@ class Resolver:
                 return []
             return [key(path)]
         keys = {key(target)}
+        # Titles of memories are compared up to TITLE_CUT.
         if len(target) > TITLE_CUT:
             keys.add(key(target[:TITLE_CUT]))
         first_segment, slash, path_after_it = target.partition("/")
         if slash:
             # A note whose path ends in the target is found by its file name.
-            keys.add(key(target.rpartition("/")[2]))
+            file_name = target.rpartition("/")[2]
+            keys.add(key(file_name))
             if self.is_project(first_segment) or slug(first_segment) in self._projects:
                 keys.add(key(path_after_it))
         if target:
@@ -555,21 +568,22 @@ class Resolver:
 
         names: keys and ids. `_names` puts a NUL before an id.
         """
+        # A name without any note keeps an empty list, so that it is not looked up again.
         self._candidates |= {name: [] for name in names}
         ids = [name[1:] for name in names if name[:1] == "\0"]
         keys = [name for name in names if name[:1] != "\0"]
-        join = "join project p on p.id = n.project"
+        join_project = "join project p on p.id = n.project"
         if keys:
             marks = ", ".join("?" * len(keys))
             sql = (
-                f"select f.fold, {_CANDIDATE} from note_fold f join note n on n.row = f.note {join}"
-                f" where f.fold in ({marks})"
+                f"select f.fold, {_CANDIDATE} from note_fold f"
+                f" join note n on n.row = f.note {join_project} where f.fold in ({marks})"
             )
-            for name, *columns in self.db.execute(sql, keys):
-                self._add_candidate(name, Candidate(*columns))
+            for fold_of_name, *columns in self.db.execute(sql, keys):
+                self._add_candidate(fold_of_name, Candidate(*columns))
         if ids:
             marks = ", ".join("?" * len(ids))
-            sql = f"select {_CANDIDATE} from note n {join} where n.id in ({marks})"
+            sql = f"select {_CANDIDATE} from note n {join_project} where n.id in ({marks})"
             for columns in self.db.execute(sql, ids):
                 note = Candidate(*columns)
                 self._add_candidate("\0" + note.id, note)
@@ -735,10 +749,12 @@ def _by_permalink(name: str, notes: list[Candidate], form: Form) -> list[Candida
     matches = []
     for note in notes:
         permalink = form.address(note.permalink)
+        # The project as it is, and as permalinks begin with it.
         projects = {form.address(note.project), lead(note.project)}
-        lacks_project = any(permalink == f"{project}/{address}" for project in projects)
-        adds_project = any(address == f"{project}/{permalink}" for project in projects)
-        if permalink == address or lacks_project or adds_project:
+        # `plan` for the permalink `work/plan`, and `work/plan` for the permalink `plan`.
+        name_lacks_project = any(permalink == f"{project}/{address}" for project in projects)
+        name_adds_project = any(address == f"{project}/{permalink}" for project in projects)
+        if permalink == address or name_lacks_project or name_adds_project:
             matches.append(note)
     return matches
 
@@ -748,6 +764,7 @@ def _by_title(name: str, notes: list[Candidate], form: Form) -> list[Candidate]:
 
     Titles of memories are compared up to TITLE_CUT, except in the exact form (contract 001, 4).
     """
+    # `form.title` brings a title into the form in which titles are compared.
     title_key = form.title(name)
     if not title_key:
         return []
@@ -756,10 +773,10 @@ def _by_title(name: str, notes: list[Candidate], form: Form) -> list[Candidate]:
     for note in notes:
         if note.project in MEMORY_PROJECTS and form.looseness is not Looseness.EXACT:
             cut_titles = [title.strip()[:TITLE_CUT] for title in note.titles]
-            is_named = cut_title_key in map(form.title, cut_titles)
+            has_title = cut_title_key in map(form.title, cut_titles)
         else:
-            is_named = title_key in map(form.title, note.titles)
-        if is_named:
+            has_title = title_key in map(form.title, note.titles)
+        if has_title:
             matches.append(note)
     return matches
 
@@ -989,13 +1006,15 @@ class _Search:
         """
         names = (note.permalink, note.path, f"{note.project}/{note.path}", note.id)
         for name in names:
+            # Nobody could type it.
             if not name.isprintable():
                 continue
             search = _Search(
                 self.resolver, name, self.project, self.default_project, Looseness.EXACT
             )
             matches = search.by_id() or search.by_name()
-            if [match.row for match in matches] == [note.row]:
+            names_only_this_note = [match.row for match in matches] == [note.row]
+            if names_only_this_note:
                 return name
         return f"{note.project}/{note.path}"
 
@@ -1013,6 +1032,7 @@ def find_id(db: sqlite3.Connection, text: str, *, viewer: str | None) -> NoteInf
     Raises NotFound if no memory matches, Ambiguous if several do.
     """
     text = sqlite_text(text.strip())
+    # Ids are lower case, but a person may have given a memory another id.
     for spelling in dict.fromkeys((text, text.lower())):
         rows = _ids(db, spelling, _MIN_MEMORY_ID_CHARACTERS, viewer, CATEGORY_PROJECT)
         notes = in_order(db, rows)
@@ -1050,6 +1070,7 @@ def _suggestions(
         is_inside = project is None or note.project.casefold() == project.casefold()
         if not is_inside or not may_see(note.scope, viewer):
             continue
+        # The best likeness of any of its names with any spelling of the target.
         names = (note.title, note.permalink.rpartition("/")[2])
         likeness = max(
             difflib.SequenceMatcher(None, target_key, key(name)).ratio()
@@ -1147,20 +1168,21 @@ def _ids(
         allowed_projects = MEMORY_PROJECTS
     elif project is not None:
         allowed_projects = (project.casefold(),)
-    # Ids from `text` to `text` equal it. Ids from `text` to `text` with the last character behind
-    # it begin with it.
-    upper_bounds = [text]
+    # Ids between `text` and `text` equal it. Ids between `text` and `text` with the last character
+    # of Unicode behind it begin with it.
+    last_ids = [text]
     if len(text) >= minimum:
-        upper_bounds.append(text + _LAST_CHARACTER)
+        last_ids.append(text + _LAST_CHARACTER)
     conditions = (
         "n.id between ? and ?",
         "n.row in (select note from merged where id between ? and ?)",
     )
-    for condition, upper_bound in product(conditions, upper_bounds):
+    # First the id and the ids that begin with it, then the same among the ids of merged notes.
+    for condition, last_id in product(conditions, last_ids):
         notes = db.execute(
             "select n.row, n.scope, p.name from note n join project p on p.id = n.project"
             f" where {condition} order by n.permalink limit 1000",
-            (text, upper_bound),
+            (text, last_id),
         )
         rows = []
         for row, scope, project_name in notes:

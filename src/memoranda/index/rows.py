@@ -239,12 +239,15 @@ def property_text(header: str | None) -> str:
 
 def _texts(value: Any) -> list[str]:
     """Return the texts and numbers in a header value, of lists and objects all inner ones."""
+    # An object counts as the list of its values. Its keys are not searched.
     if isinstance(value, dict):
         value = list(value.values())
     if isinstance(value, list):
         return list(chain.from_iterable(map(_texts, value)))
+    # Nobody searches for `true`.
     if value is None or isinstance(value, bool):
         return []
+    # On one line.
     return [" ".join(str(value).split("\n"))]
 
 
@@ -391,22 +394,26 @@ class Hits(ValueObject):
         its hit stays.
         """
         fitting_hits: list[Hit] = []
-        # The passages so far, each on one line and in small letters.
-        flat_text = ""
-        room = characters
+        # All passages so far, each on one line and in small letters.
+        passages_so_far = ""
+        characters_left = characters
         for hit in self.hits:
+            # Remove a passage that an earlier one contains. The blanks at both ends make it match
+            # whole words only.
             flat_passage = f" {' '.join(hit.passage.split()).casefold()} "
-            if hit.passage and flat_passage in flat_text:
+            if hit.passage and flat_passage in passages_so_far:
                 hit.passage = ""
                 hit.why.append("says the same as one above")
-            # A NUL, so that no passage matches across two
-            flat_text += f"{flat_passage}\0"
-            room -= min(len(hit.note.title), _MAX_TITLE_CHARACTERS)
+            # A NUL, so that no passage matches across two.
+            passages_so_far += f"{flat_passage}\0"
+
+            # Keep the hit if it fits. The first one is shortened if it does not.
+            characters_left -= min(len(hit.note.title), _MAX_TITLE_CHARACTERS)
             is_first = not fitting_hits
-            if room < len(hit.passage) and not is_first:
+            if characters_left < len(hit.passage) and not is_first:
                 break
-            hit.passage = hit.passage[: max(room, _MIN_PASSAGE_CHARACTERS)]
-            room -= len(hit.passage)
+            hit.passage = hit.passage[: max(characters_left, _MIN_PASSAGE_CHARACTERS)]
+            characters_left -= len(hit.passage)
             fitting_hits.append(hit)
         self.hits = fitting_hits
 
@@ -617,17 +624,18 @@ def indexed(
     kind: `id`, `entity`, `tag`, `scope` or `source`.
     agent: count only notes that this agent sees. None counts all.
     """
+    # The values of all statements in _COMPLETIONS. Each uses some of them.
     values = {"prefix": prefix, "agent": agent, "most": limit, "many": _NOTES_WITH_TAGS}
-    # Without a write-ahead log nobody is writing. `immutable` keeps SQLite from creating files.
-    is_unused = not file.with_name(f"{file.name}-wal").exists()
-    options = "mode=ro&immutable=1" if is_unused else "mode=ro"
+    # Without a write-ahead log, nobody is writing. `immutable` keeps SQLite from creating files.
+    has_log = file.with_name(f"{file.name}-wal").exists()
+    options = "mode=ro" if has_log else "mode=ro&immutable=1"
     address = f"{file.absolute().as_uri()}?{options}"
     try:
         with closing(sqlite3.connect(address, uri=True, timeout=0.2)) as db:
             rows = db.execute(_COMPLETIONS[kind], values).fetchall()
     except sqlite3.Error:
         return []
-    # Each row has the tags of one note.
+    # For tags, each row has the tags of one note. The others are completions already.
     if kind == "tag":
         rows = _counted_tags([tags for tags, _ in rows])
     return [(value, text) for value, text in rows if value.startswith(prefix)][:limit]
@@ -698,7 +706,9 @@ def _is_copy(note: Placed, original: Placed) -> bool:
     folder, _, name = note.path.rpartition("/")
     original_folder, _, original_name = original.path.rpartition("/")
     identity = (note.id, note.project, folder)
-    if identity != (original.id, original.project, original_folder):
+    original_identity = (original.id, original.project, original_folder)
+    if identity != original_identity:
         return False
-    stem = without_suffix(original_name)
-    return without_suffix(name) != stem and name.startswith(stem)
+    original_stem = without_suffix(original_name)
+    has_same_stem = without_suffix(name) == original_stem
+    return name.startswith(original_stem) and not has_same_stem

@@ -3,6 +3,10 @@
 A newer note *supersedes* an older one: the older note is no longer valid, but is kept. The key has
 the id of the older note, or the name by which a link would name the older note. Like a link, a name
 is resolved when somebody asks, so the name may be written before the note that has it.
+
+A *pair* is an older note and the newer note that supersedes it. In SQL they are `old` and `new`.
+Pairs by id come from table `superseded` (_BY_ID). Pairs by name are resolved here and passed to SQL
+as JSON (_BY_NAME).
 """
 
 from __future__ import annotations
@@ -88,6 +92,7 @@ def disputed_rows(db: sqlite3.Connection) -> list[int]:
     A note that has an end of its own is left out.
     """
     values = {"pairs": json.dumps(_pairs_by_name(db))}
+    # A dict keeps each row once, in the order in which it was found.
     rows: dict[int, None] = {}
     for pairs in (_BY_ID, _BY_NAME):
         disputed = db.execute(f"select old.row from {pairs} where {_IS_DISPUTED}", values)
@@ -117,6 +122,7 @@ def validity_marks(
     viewer: the agent that asks. None is the owner. A newer note is named only if visible.
     zone: the time zone of the days. None means the system's zone.
     """
+    # Notes whose header has a day on which they begin or end.
     rows_json = json.dumps(list(rows))
     limited = db.execute(
         "select row, begins, ends from note"
@@ -130,6 +136,7 @@ def validity_marks(
         else:
             marks[row] = f"valid until {_day(ends, zone)}"
 
+    # Notes that are superseded. This mark replaces one of the header.
     pairs_by_name = _pairs_by_name(db)
     values = {"given": rows_json, "viewer": viewer, "pairs": json.dumps(pairs_by_name)}
     sources = [_BY_ID]
@@ -155,14 +162,15 @@ def _paired_rows(db: sqlite3.Connection, result_side: str, known_side: str, row:
     known_side: the other side, on which `row` is.
     """
     values = {"row": row, "pairs": json.dumps(_pairs_by_name(db))}
-    paired: dict[int, None] = {}
+    # A dict keeps each row once, in the order in which it was found.
+    paired_rows: dict[int, None] = {}
     for pairs in (_BY_ID, _BY_NAME):
         matches = db.execute(
             f"select {result_side}.row from {pairs} where {known_side}.row = :row", values
         )
         for (paired_row,) in matches:
-            paired[paired_row] = None
-    return list(paired)
+            paired_rows[paired_row] = None
+    return list(paired_rows)
 
 
 def _pairs_by_name(db: sqlite3.Connection) -> list[_Pair]:

@@ -2,6 +2,9 @@
 
 `Comparison` finds the `Differences` between a project's files and the index. `apply` reads the files
 that differ and writes them, each batch in one transaction.
+
+A *stamp* is the size, the times and the inode of a file. A file with the stamp that the index has
+is taken to be unchanged, and is not read. An *etag* is the hash of a file's bytes.
 """
 
 from __future__ import annotations
@@ -142,12 +145,15 @@ class Differences(Sequence[Difference]):
         if isinstance(at, slice):
             return [self[index] for index in range(*at.indices(len(self)))]
         item = self._all[at]
+        # A removed file is its path.
         if isinstance(item, str):
             return Difference(path=item, stamp=None, old=item)
+        # A moved file is a pair.
         if isinstance(item, tuple):
             moved_file, old_path = item
             path, stamp = _unpacked(moved_file)
             return Difference(path, stamp, old_path)
+        # New and changed files are bytes. The changed ones come last.
         path, stamp = _unpacked(item)
         is_changed = at >= self._first_changed
         return Difference(path, stamp, old=path if is_changed else None)
@@ -205,10 +211,12 @@ class Comparison:
         unreadable: folders that could not be read. Files below them do not count as removed.
         """
         if unreadable and removed:
-            folders = tuple(f"{folder}/" if folder else "" for folder in unreadable)
+            # Every path begins with "", which stands for the folder of the project.
+            prefixes = tuple(f"{folder}/" if folder else "" for folder in unreadable)
             removed = {
-                path: stamp for path, stamp in removed.items() if not path.startswith(folders)
+                path: stamp for path, stamp in removed.items() if not path.startswith(prefixes)
             }
+        # A moved file is neither new nor removed.
         moved = self._moved_files(removed)
         if moved:
             moved_files = {file for file, _ in moved}
@@ -221,12 +229,14 @@ class Comparison:
         """Return (file at its new place, old path) of each file that was moved."""
         if not self._added or not removed:
             return []
-        path_by_stamp = {stamp[: _MOVED.size]: path for path, stamp in removed.items()}
+        # The beginning of a packed stamp (size, time and inode) stays the same when a file moves.
+        path_by_beginning = {stamp[: _MOVED.size]: path for path, stamp in removed.items()}
         moved: list[tuple[bytes, str]] = []
         for file in self._added:
+            # A packed file ends in its stamp.
             stamp = file[-PACKED.size :]
-            # Each removed file can have moved to one place only.
-            old_path = path_by_stamp.pop(stamp[: _MOVED.size], None)
+            # `pop`, since each removed file can have moved to one place only.
+            old_path = path_by_beginning.pop(stamp[: _MOVED.size], None)
             if old_path is not None:
                 moved.append((file, old_path))
         return moved
@@ -399,9 +409,10 @@ class _BatchWriter:
         note: the note; None if no other process has read the file.
         project: the id of the project that the note must be in.
         """
-        if note is None or self.files is None or note.place.project != project:
+        if note is None or self.files is None or note.counted_as.project != project:
             return None
-        if note.stamp != self.files.source.stamp(path):
+        has_changed_since = note.stamp != self.files.source.stamp(path)
+        if has_changed_since:
             return None
         # The other process does not know who wrote the file.
         note.sign(self.files.accept(path, File(b"", note.stamp, note.etag)))
@@ -411,12 +422,15 @@ class _BatchWriter:
         """Make the index follow one difference: write, move or remove a note."""
         from memoranda.index import writer
 
+        # A moved note is taken out at its old path, and put in at the new one with the same row.
         loaded = self.load(change.path)
         row = None
-        if change.old is not None and change.old != change.path:
-            # A moved note is taken out at its old path, and put in at the new one with the same row.
+        has_moved = change.old is not None and change.old != change.path
+        if change.old is not None and has_moved:
             row = _row_to_keep(self.db, self.project, change.old, loaded)
             writer.remove(self.db, self.project, change.old)
+
+        # Take out what is no longer a note.
         if loaded is None:
             was_removed = writer.remove(self.db, self.project, change.path)
             # A file that still exists, and is no longer a note, is not counted.
@@ -426,10 +440,12 @@ class _BatchWriter:
         if change.stamp is None:
             # Somebody made the file again after the disk was listed. The next sync indexes it.
             return
+
+        # Put in the note.
         note, stamp = loaded
         if self._is_up_to_date(change, note, stamp):
             return
-        # Rows that were computed before are of no use if somebody saved the file since
+        # Rows that were computed before are of no use if somebody saved the file since.
         prepared = self.ahead.get(change.path)
         if prepared is not None and (prepared.etag, prepared.stamp) != (note.etag, stamp):
             prepared = None
@@ -441,18 +457,22 @@ class _BatchWriter:
 
         A note that has the same text as before, but another time, keeps its origin.
         """
-        if change.old != change.path:
+        is_changed_file = change.old == change.path
+        if not is_changed_file:
             # Another process may have indexed it since the disk was listed.
             known_row = self.db.execute(_IS_KNOWN, (self.project, change.path, *stamp)).fetchone()
             return known_row is not None
         indexed = get(self.db, self.project, change.path)
+        # The etag is the hash of the text.
         if indexed is None or indexed.etag != note.etag:
             return False
+        # The time of the file is the time of the note's change, so the note is written again.
         if indexed.mtime_ns != stamp.mtime_ns:
             note.provenance = indexed.provenance
             return False
         from memoranda.index import writer
 
+        # Only the inode or the time of the inode differs.
         writer.touch(self.db, self.project, change.path, stamp)
         return True
 

@@ -30,15 +30,16 @@ def insert(db: sqlite3.Connection, table: str, rows: Sequence[Row]) -> None:
     if not rows:
         return
     columns = tuple(rows[0])
-    values = [_values(columns, row) for row in rows]
+    values_of_rows = [_values(columns, row) for row in rows]
+    # Insert the rows in groups, each by one statement.
     begin = 0
     while begin < len(rows):
-        remaining_rows = len(rows) - begin
-        # The largest power of two that fits, so that few different statements are prepared
-        size = min(MOST_ROWS, 1 << (remaining_rows.bit_length() - 1))
-        part = values[begin : begin + size]
-        db.execute(_insertion(table, columns, size), [*chain.from_iterable(part)])
-        begin += size
+        remaining_count = len(rows) - begin
+        # The largest power of two that fits (5 → 4), so that few different statements are prepared.
+        group_size = min(MOST_ROWS, 1 << (remaining_count.bit_length() - 1))
+        group = values_of_rows[begin : begin + group_size]
+        db.execute(_insertion(table, columns, group_size), [*chain.from_iterable(group)])
+        begin += group_size
 
 
 def _values(columns: tuple[str, ...], row: Row) -> tuple[Any, ...]:

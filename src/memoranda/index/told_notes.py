@@ -133,8 +133,10 @@ class NoteHeading(NamedTuple):
         if is_shared:
             return name_length
         if self.is_memory:
+            # The shared line has two brackets, and an empty line before it: two line breaks.
             _, place = self.group
             return len(place) + 4 + name_length
+        # The line for this note alone, with two line breaks before it and one behind it.
         return len(self.line) + 3
 
 
@@ -144,21 +146,23 @@ def heading_of(note: NoteInfo, day: str, marks: Iterable[Mark] = ()) -> NoteHead
     day: the day that the note is about.
     marks: remarks to show with it.
     """
+    # The parts: the address, the day and the remarks.
     last_segment = note.permalink.rpartition("/")[2]
     is_memory = bool(note.id) and note.permalink.endswith(f"-{note.id[:_ID_CHARACTERS]}")
     # The title of a memory is the beginning of its text, so it is left out, too.
-    repeats_title = is_memory or slug(note.title) == last_segment
+    address_repeats_title = is_memory or slug(note.title) == last_segment
     address = note.permalink
+    # The name of a hidden project begins with a dot, which permalinks leave out.
     if not address.startswith(f"{note.project.removeprefix('.')}/"):
         address = f"{note.project}: {address}"
-    when = day
+    day_and_state = day
     if note.phase == ARCHIVED:
-        when += f", {ARCHIVED}"
+        day_and_state += f", {ARCHIVED}"
     remarks = ", ".join(mark.words for mark in marks)
 
     # Notes of one group share a line, in which each has only its name.
     place = address
-    if repeats_title and "/" in address:
+    if address_repeats_title and "/" in address:
         place = address.rpartition("/")[0]
     name = note.id[:_ID_CHARACTERS] if is_memory else flat(last_segment)
     if remarks:
@@ -166,14 +170,14 @@ def heading_of(note: NoteInfo, day: str, marks: Iterable[Mark] = ()) -> NoteHead
 
     # A note alone has its title, day, address and remarks in its line.
     title = ""
-    if not repeats_title:
+    if not address_repeats_title:
         title = " ".join(note.title[:_MAX_TITLE_CHARACTERS].split()) + " "
-    details = [when, address]
+    details = [day_and_state, address]
     if remarks:
         details.append(remarks)
     return NoteHeading(
         is_memory,
-        group=(repeats_title, f"{when}, {place}"),
+        group=(address_repeats_title, f"{day_and_state}, {place}"),
         name=name,
         line=flat(f"{title}({', '.join(details)})"),
     )

@@ -18,10 +18,10 @@ def unfilled_rows(db: sqlite3.Connection, rows: Iterable[int] | None = None) -> 
 
     rows: the notes to look at. None means all notes.
     """
-    banks = project_ids(db).get(BANK_PROJECT)
-    if banks is None or not counted(db, [banks]):
+    banks_id = project_ids(db).get(BANK_PROJECT)
+    if banks_id is None or not counted(db, [banks_id]):
         return set()
-    # Imported here, since few homes have banks
+    # Imported here, since few homes have banks.
     from memoranda.note.bank_files import MAX_UNFILLED_BYTES, is_unfilled
 
     # Texts that people wrote may be long, and are not read.
@@ -29,7 +29,7 @@ def unfilled_rows(db: sqlite3.Connection, rows: Iterable[int] | None = None) -> 
         "select n.row, n.path, t.text from note n join text t on t.row = n.row"
         " where n.project = ? and n.size <= ?"
     )
-    values: list[object] = [banks, MAX_UNFILLED_BYTES]
+    values: list[object] = [banks_id, MAX_UNFILLED_BYTES]
     if rows is not None:
         sql += " and n.row in (select value from json_each(?))"
         values.append(json.dumps(list(rows)))

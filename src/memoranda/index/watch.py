@@ -127,6 +127,8 @@ class Watch:
         if mask & (flags.Q_OVERFLOW | flags.UNMOUNT):
             changes.lost = True
             return
+
+        # About a watched folder itself. `wd` is the number of its watch.
         place = self._places.get(event.wd)
         # Late events come from a folder that is no longer watched.
         if place is None:
@@ -143,10 +145,13 @@ class Watch:
             if not folder and mask & flags.ATTRIB:
                 changes.folders.add((project, ""))
             return
+
+        # About a file or folder in it. Hidden ones are no notes.
         path = f"{folder}/{name}" if folder else name
         if name.startswith(".") or not is_valid_unicode(path):
             return
-        if not mask & flags.ISDIR:
+        is_folder = bool(mask & flags.ISDIR)
+        if not is_folder:
             changes.files.add((project, path))
         elif name not in SKIPPED_FOLDERS:
             self._follow_folder(mask, project, root, path)
@@ -161,14 +166,15 @@ class Watch:
         """
         flags = self._flags
         if mask & (flags.DELETE | flags.MOVED_FROM):
-            # The watches of a renamed folder would report changes under its old name.
+            # The folder is gone. The watches of a renamed folder, and of all folders in it, would
+            # report changes under its old name, so they end.
             for number, (watched_project, _, folder) in list(self._places.items()):
                 if watched_project == project and f"{folder}/".startswith(f"{path}/"):
                     del self._places[number]
                     with suppress(OSError):
                         self._inotify.rm_watch(number)
         elif not mask & flags.ATTRIB:
-            # A changed mode may hide the contents of the folder, but its watches stay.
+            # The folder is new. (ATTRIB means that its mode has changed, and its watches stay.)
             self.add(project, root, path)
             for parent, names, _ in walk(os.path.join(root, path)):
                 names[:] = [name for name in names if self._is_watched(name)]

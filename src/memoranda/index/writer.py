@@ -5,6 +5,12 @@ full-text table can only delete a row if it gets exactly the words it was given.
 the fields from which these words can be computed again.
 
 Every function expects to run inside a transaction (`database.transaction`).
+
+A *row* is the number of a note in all tables, and higher for a note that changed later. A *facet* is
+a word in the full-text tables by which filters find notes, such as one for each tag (filters.py). A
+*key* is a folded name by which links find notes (resolve.py); table `note_fold` has it in column
+`fold`. Table `tally` counts notes by folder. The *base* of a permalink that had to take a number is
+the permalink without it: `plan` of `plan-2`.
 """
 
 from __future__ import annotations
@@ -116,7 +122,7 @@ class Indexed(NamedTuple):
 
     row: its row; 0 if it has none yet.
     path, title, permalink: its place and its names.
-    own: whether the permalink is written in the frontmatter.
+    has_own_permalink: whether the permalink is written in the frontmatter.
     base: the permalink without its number, for a note that had to take a number. Else None.
     aliases, header: JSON, or None if empty.
     headings, tags: one on a line.
@@ -129,7 +135,7 @@ class Indexed(NamedTuple):
     path: str
     title: str
     permalink: str
-    own: int
+    has_own_permalink: int
     base: str | None
     aliases: str | None
     headings: str
@@ -146,7 +152,7 @@ _INDEXED_COLUMNS = {
     "path": "n.path",
     "title": "n.title",
     "permalink": "n.permalink",
-    "own": "n.own",
+    "has_own_permalink": "n.own",
     "base": "n.base",
     "aliases": "n.aliases",
     "headings": "t.headings",
@@ -197,12 +203,12 @@ class Prepared:
     path, etag, stamp: the path, the hash and the stamp (size and times) of its file.
     permalink: its permalink. One like `plan-2` has a number at its end, because another note of the
         project has the permalink `plan`.
-    own: whether the permalink is written in the frontmatter. If not, it is derived from the note's name.
+    has_own_permalink: whether the permalink is written in the frontmatter. If not, it is derived from the note's name.
     tables: table -> rows of the note, such as `{"note": [{"title": "Plan", …}], "link": [], …}`. The
         number of the note's row is missing; it is added to each row at insertion, in the column
         that `_ROW_OF` has for the table.
     passages: the passages of a long note. Empty for others.
-    place: project, scope, phase and category of the note. The table `tally` has the number of notes
+    counted_as: project, scope, phase and category of the note. The table `tally` has the number of notes
         for each combination.
     facet: the words by which filters find the note, such as one for each of its tags, separated by
         blanks (index/filters.py). Words for its writer are missing; `sign` adds them.
@@ -210,12 +216,12 @@ class Prepared:
 
     path: str
     permalink: str
-    own: bool
+    has_own_permalink: bool
     etag: str
     stamp: Stamp
     tables: dict[str, list[Row]]
     passages: list[Passage]
-    place: Counted
+    counted_as: Counted
     facet: str
 
     def fits(self, project: int, permalink: str, base: str | None) -> bool:
@@ -247,17 +253,18 @@ class Prepared:
 
         Another process that prepares a note does not know its origin.
         """
+        # Each of these tables has one row of the note, whose columns are set here.
         (note,) = self.tables["note"]
         note["provenance"] = _provenance_json(provenance)
         (text,) = self.tables["text"]
-        facet_before = text["facet"]
-        facet = with_writer(self.facet, provenance)
+        old_facet = text["facet"]
+        new_facet = with_writer(self.facet, provenance)
         for table in ("text", "note_fts", "name_fts"):
             (columns,) = self.tables[table]
-            columns["facet"] = facet
-        # The facet tokens are the last words of this text (`stem_text`).
+            columns["facet"] = new_facet
+        # Table `stem_fts` has a single column. The facet tokens are its last words (`stem_text`).
         (stems,) = self.tables["stem_fts"]
-        stems["words"] = stems["words"].removesuffix(facet_before) + facet
+        stems["words"] = stems["words"].removesuffix(old_facet) + new_facet
 
 
 def put(
@@ -278,10 +285,11 @@ def put(
     project have the same one: `plan-1`.
     """
     path = sqlite_text(note.path)
+    # The permalink that the note gets unless another note has it.
     wanted_permalink = sqlite_text(note.permalink)
     before = _state_before(db, note)
     if before is None:
-        # The note is the first of its project
+        # The note is the first of its project, which `project_id` adds.
         project_id(db, note.project)
         before = _state_before(db, note)
         assert before is not None
@@ -373,17 +381,22 @@ def put_all(
         wanted_permalink = (note.project, sqlite_text(note.permalink))
         prepared_rows = prepared.get((note.project, note.path))
         rows = None
+        # Waiting notes are not in the index yet, so it does not know their permalinks.
         is_free = wanted_permalink not in used_permalinks
         # Only `put` forgets the expired entry at a path of project kv.
         if before is not None and is_free and note.project != KV_PROJECT:
             rows = _rows_if_undisputed(db, note, stamp, before, prepared_rows)
+
         if before is None or rows is None:
-            # `put` must see all notes before this one.
+            # This note is written alone. `put` must see all notes before it.
             _insert(db, waiting_notes)
             waiting_notes = []
             note.permalink = put(db, note, stamp, prepared=prepared_rows)
             continue
-        waiting_notes.append((before.next_row + len(waiting_notes), rows))
+
+        # The waiting notes get the next rows, in their order.
+        row = before.next_row + len(waiting_notes)
+        waiting_notes.append((row, rows))
         # A note that keeps a numbered permalink uses this, too.
         used_permalinks |= {wanted_permalink, (note.project, note.permalink)}
         if len(waiting_notes) == MOST_ROWS:
@@ -427,7 +440,7 @@ def _rows_if_undisputed(
 def _keeps_permalink(old: Indexed, note: Note) -> bool:
     """Whether a note that replaces `old` keeps its permalink, with its number if it has one."""
     wanted_permalink = sqlite_text(note.permalink)
-    is_own_as_before = bool(old.own) == note.own_permalink
+    is_own_as_before = bool(old.has_own_permalink) == note.own_permalink
     return is_own_as_before and (old.base or old.permalink) == wanted_permalink
 
 
@@ -444,59 +457,62 @@ class Loading:
         """
         self._db = db
         self._threads = threads
-        self._name = project
+        self._project_name = project
         self.project = project_id(db, project)
-        # The row of the next note.
-        self._row = (
-            1 + next(db.execute("select seq from sqlite_sequence where name = 'note'"), (0,))[0]
-        )
+        # SQLite keeps the highest row that table `note` ever had. The table is missing there as
+        # long as it never had any.
+        sql = "select seq from sqlite_sequence where name = 'note'"
+        (highest_row,) = db.execute(sql).fetchone() or (0,)
+        self._next_row = highest_row + 1
         # The notes that wait for their group to be full, with their rows.
-        self._ready: list[tuple[int, Prepared]] = []
+        self._waiting: list[tuple[int, Prepared]] = []
+        # The group that the thread writes, or wrote last.
         self._writing: Future[None] | None = None
         # (row, permalink, whether the frontmatter has it) of all notes.
         self._permalinks: list[tuple[int, str, bool]] = []
 
     def add(self, note: Prepared) -> None:
         """Index a note. The index must not have a note at its path."""
-        self._ready.append((self._row, note))
-        self._permalinks.append((self._row, note.permalink, note.own))
-        self._row += 1
-        if len(self._ready) == MOST_ROWS:
+        self._waiting.append((self._next_row, note))
+        self._permalinks.append((self._next_row, note.permalink, note.has_own_permalink))
+        self._next_row += 1
+        if len(self._waiting) == MOST_ROWS:
             self._write()
 
     def _write(self) -> None:
         """Let the thread write the notes that wait, after those it writes now."""
         if self._writing is not None:
             self._writing.result()
-        self._writing = self._threads.submit(_insert, self._db, self._ready)
-        self._ready = []
+        self._writing = self._threads.submit(_insert, self._db, self._waiting)
+        self._waiting = []
 
     def end(self) -> None:
-        """Wait until all are written, and number the permalinks that several notes have."""
+        """Write the rest, wait for it, and number the permalinks that several notes have."""
         self._write()
         assert self._writing is not None
         self._writing.result()
-        shared = self._shared_permalinks()
-        permalinks = _Permalinks(self._db, self.project, self._name)
+        shared_permalinks = self._shared_permalinks()
+        permalinks = _Permalinks(self._db, self.project, self._project_name)
         for row, permalink, own_permalink in self._permalinks:
-            if permalink in shared:
+            if permalink in shared_permalinks:
                 permalinks.renumber_beside(row, permalink, own_permalink)
 
     def _shared_permalinks(self) -> set[str]:
         """Return the permalinks of the new notes that several notes of the project have."""
         permalinks = list({permalink for _, permalink, _ in self._permalinks})
-        shared: set[str] = set()
-        # SQLite takes a limited number of values.
+        shared_permalinks: set[str] = set()
+        # A statement of an old SQLite takes at most 999 values.
         for start in range(0, len(permalinks), 500):
             part = permalinks[start : start + 500]
             marks = ", ".join("?" * len(part))
+            # The `+` makes SQLite look up permalinks rather than walk the project.
             rows = self._db.execute(
                 f"select permalink from note where permalink in ({marks}) and +project = ?"
                 " group by permalink having count(*) > 1",
                 (*part, self.project),
             )
-            shared.update(permalink for (permalink,) in rows)
-        return shared
+            shared_permalinks.update(permalink for (permalink,) in rows)
+        return shared_permalinks
 
 
 def holds_any(db: sqlite3.Connection, project: str, paths: Sequence[str]) -> bool:
@@ -505,26 +521,28 @@ def holds_any(db: sqlite3.Connection, project: str, paths: Sequence[str]) -> boo
     Expired entries of project kv are in a table of their own. They are not looked up by path: if
     there is any, the answer is True.
     """
-    number = project_ids(db).get(project.casefold())
-    if number is None:
+    project_number = project_ids(db).get(project.casefold())
+    if project_number is None:
         return False
     # Only `put` forgets an expired entry. There is hardly ever one, so its path is not compared.
     if project == KV_PROJECT and db.execute("select 1 from expired limit 1").fetchone():
         return True
     marks = ", ".join("?" * len(paths))
     sql = f"select 1 from note where project = ? and path in ({marks}) limit 1"
-    return db.execute(sql, (number, *paths)).fetchone() is not None
+    return db.execute(sql, (project_number, *paths)).fetchone() is not None
 
 
 def remove(db: sqlite3.Connection, project: str, path: str) -> bool:
     """Take the note or expired entry at a path out of the index. False if nothing is there."""
-    number = project_ids(db).get(project.casefold(), 0)
-    old = _fields_at(db, number, path)
+    # 0 is the id of no project.
+    project_number = project_ids(db).get(project.casefold(), 0)
+    old = _fields_at(db, project_number, path)
     if old is None:
         # An expired entry is not among the notes any more.
         return project == KV_PROJECT and db.execute(_FORGET_EXPIRED, (path,)).rowcount > 0
     _take_out(db, project, old)
-    _Permalinks(db, number, project).renumber_without(old.permalink)
+    # The number of its permalink may be free now.
+    _Permalinks(db, project_number, project).renumber_without(old.permalink)
     return True
 
 
@@ -539,13 +557,14 @@ def touch(db: sqlite3.Connection, project: str, path: str, stamp: Stamp) -> None
 
 def forget_project(db: sqlite3.Connection, project: str) -> None:
     """Take all notes of a project out of the index, and the project."""
-    number = project_ids(db).get(project.casefold(), 0)
-    paths = db.execute("select path from note where project = ?", (number,)).fetchall()
+    # 0 is the id of no project.
+    project_number = project_ids(db).get(project.casefold(), 0)
+    paths = db.execute("select path from note where project = ?", (project_number,)).fetchall()
     for (path,) in paths:
-        old = _fields_at(db, number, path)
+        old = _fields_at(db, project_number, path)
         if old:
             _take_out(db, project, old)
-    db.execute("delete from project where id = ?", (number,))
+    db.execute("delete from project where id = ?", (project_number,))
 
 
 def project_id(db: sqlite3.Connection, name: str) -> int:
@@ -571,32 +590,33 @@ def prepare(
     Raises NotIndexable.
     """
     with at_note(note.path, stamp), ExitStack() as memory:
-        # The words of a long text are computed once and used for several rows (`remembered`)
+        # The words of a long text are computed once and used for several rows (`remembered`).
         if len(note.text) >= LONG_TEXT:
             memory.enter_context(remembering())
         note = _storable(note)
+        # The text below the header, the part of it that is searched, and the tags and fields there.
         body = note.text[note.body_at :]
         text = searched(body)
         extra = Inline() if note.project in _WITHOUT_INLINE else inline(text)
-        # Only a long text is also indexed in passages
-        places = passages(text[:PLACED]) if len(text) >= LONG_TEXT else []
+        # Only a long text is also indexed in passages.
+        passage_places = passages(text[:PLACED]) if len(text) >= LONG_TEXT else []
         facet = facet_text(note, project, extra)
         fields = _indexed_fields(note, text, extra, permalink, base)._replace(
-            facet=with_writer(facet, note.provenance), passages=len(places)
+            facet=with_writer(facet, note.provenance), passages=len(passage_places)
         )
         return Prepared(
             path=note.path,
             permalink=note.permalink,
-            own=note.own_permalink,
+            has_own_permalink=note.own_permalink,
             etag=note.etag,
             stamp=stamp,
             tables=_rows_by_table(note, stamp, project, fields, extra, body),
             passages=[
                 Passage(place.start, place.end, fts_text(body[place.start : place.end]))
-                for place in places
+                for place in passage_places
             ],
-            place=Counted(project, note.scope, note.phase or "", note.category or ""),
-            # Without the words for its writer, which another process does not know (`sign`)
+            counted_as=Counted(project, note.scope, note.phase or "", note.category or ""),
+            # Without the words for its writer, which another process does not know (`sign`).
             facet=facet,
         )
 
@@ -655,7 +675,7 @@ def _indexed_fields(
         path=note.path,
         title=note.title,
         permalink=note.permalink if permalink is None else permalink,
-        own=note.own_permalink,
+        has_own_permalink=note.own_permalink,
         base=base,
         aliases=_json(note.aliases),
         headings="\n".join([heading.text for heading in note.headings]),
@@ -691,18 +711,18 @@ def _all_tags(note: Note, extra: Inline) -> list[str]:
     return tags
 
 
-def _note_row(note: Note, stamp: Stamp, project: int, known: Indexed, *, is_cut: bool) -> Row:
-    """Return the row of table `note`.
+def _note_row(note: Note, stamp: Stamp, project: int, indexed: Indexed, *, is_cut: bool) -> Row:
+    """Return the row of table `note`. Times are microseconds since 1970.
 
     stamp: the size and times of its file.
     project: the id of its project.
-    known: the fields of the note that are searched.
+    indexed: the fields of the note that are searched.
     is_cut: whether only a part of the text is searched. Then the note gets a warning.
     """
     warnings = note.warnings
     if is_cut:
-        cut = f"words after {len(known.text):,} characters are not searched. Split the note."
-        warnings = [*warnings, with_code(PARTLY_READ, cut)]
+        warning = f"words after {len(indexed.text):,} characters are not searched. Split the note."
+        warnings = [*warnings, with_code(PARTLY_READ, warning)]
     begins, ends, limited = filters.valid_span(note)
     return {
         "project": project,
@@ -710,9 +730,10 @@ def _note_row(note: Note, stamp: Stamp, project: int, known: Indexed, *, is_cut:
         "id": note.id,
         "title": note.title,
         "type": note.type,
-        "permalink": known.permalink,
-        "own": known.own,
-        "base": known.base,
+        "permalink": indexed.permalink,
+        "own": indexed.has_own_permalink,
+        "base": indexed.base,
+        # A SHA-256 takes half as much room in bytes as in its 64 hexadecimal digits.
         "etag": bytes.fromhex(note.etag) if len(note.etag) == 64 else note.etag,
         **stamp._asdict(),
         "created": microseconds(note.created),
@@ -728,7 +749,7 @@ def _note_row(note: Note, stamp: Stamp, project: int, known: Indexed, *, is_cut:
         "version": note.version,
         "locked": note.locked,
         "tags": _json(note.tags),
-        "aliases": known.aliases,
+        "aliases": indexed.aliases,
         "links": _json(note.links),
         "warnings": _json(warnings),
         "begins": begins,
@@ -747,22 +768,23 @@ def _provenance_json(provenance: Provenance) -> str | None:
     return _json(provenance.row())
 
 
-def _text_row(note: Note, known: Indexed, extra: Inline) -> Row:
+def _text_row(note: Note, indexed: Indexed, extra: Inline) -> Row:
     """Return the row of table `text`: the file's text, and the fields that are searched.
 
-    known: the fields of the note that are searched.
+    indexed: the fields of the note that are searched.
     extra: the tags and fields in its text.
     """
     body = note.text[note.body_at :]
-    chunks = features.stored_chunks(body) if not known.passages else None
+    # None for a text of one chunk, or one that is stored as passages.
+    chunks = None if indexed.passages else features.stored_chunks(body)
     return {
         "front": note.text[: note.body_at],
-        "header": known.header,
+        "header": indexed.header,
         "fields": _json(extra.fields),
-        "headings": known.headings,
-        "tags": known.tags,
-        "facet": known.facet,
-        "passages": known.passages,
+        "headings": indexed.headings,
+        "tags": indexed.tags,
+        "facet": indexed.facet,
+        "passages": indexed.passages,
         "folds": folds(body),
         "chunks": chunks and chunks.cuts,
         "speakers": chunks and chunks.speakers,
@@ -773,13 +795,19 @@ def _text_row(note: Note, known: Indexed, extra: Inline) -> Row:
 def _links(note: Note) -> list[Row]:
     """Return the rows of table `link`: the relations, then the header's links not among them."""
     linked_names = {relation.target for relation in note.relations if relation.type == "links_to"}
-    further = [Relation("links_to", link) for link in note.links if link not in linked_names]
+    links_of_header = [
+        Relation("links_to", link) for link in note.links if link not in linked_names
+    ]
     in_graph = note.project == GRAPH_PROJECT
     rows = []
-    for position, relation in enumerate([*note.relations, *further]):
-        # In a graph a relation names an entity, so `../x` is not a path.
-        is_name = relation.is_item and in_graph
-        fold = key(relation.target) if is_name else link_key(relation.target, note.path)
+    for position, relation in enumerate([*note.relations, *links_of_header]):
+        # In a graph, a relation names an entity, so `../x` is not a path.
+        is_name_of_entity = relation.is_item and in_graph
+        fold: str | None
+        if is_name_of_entity:
+            fold = key(relation.target)
+        else:
+            fold = link_key(relation.target, note.path)
         rows.append(
             {
                 "position": position,
@@ -809,25 +837,30 @@ def _merged_ids(note: Note) -> Iterable[str]:
 
 
 def _insert(db: sqlite3.Connection, notes: Sequence[tuple[int, Prepared]]) -> None:
-    """Insert new notes into all tables.
+    """Insert new notes into all tables, table by table.
 
     notes: (row, note) of each.
     """
     for table, row_column in _ROW_OF.items():
-        rows: list[Row] = []
+        rows_of_table: list[Row] = []
         for row, note in notes:
             # The stems of a long note follow later, in parts (placing.py).
             if table == _STEMS and has_parts(len(note.passages)):
                 continue
             for columns in note.tables[table]:
+                # Prepared rows lack the number of the note's row.
                 columns[row_column] = row
-                rows.append(columns)
-        insert(db, table, rows)
+                rows_of_table.append(columns)
+        insert(db, table, rows_of_table)
     insert_passages(db, [(row, note.passages) for row, note in notes])
-    counted = Counter((note.place, folder) for _, note in notes for folder in _folders(note.path))
+
+    # Count the notes in table `tally`, each in all folders above it.
+    note_counts = Counter(
+        (note.counted_as, folder) for _, note in notes for folder in _folders(note.path)
+    )
     tallies = [
-        {**place._asdict(), "folder": folder, "notes": number}
-        for (place, folder), number in counted.items()
+        {**counted_as._asdict(), "folder": folder, "notes": count}
+        for (counted_as, folder), count in note_counts.items()
     ]
     db.executemany(_ADD_TO_TALLY, tallies)
 
@@ -875,10 +908,11 @@ def searched(text: str) -> str:
     # A text with fewer characters cannot have too many words or pairs.
     if len(text) <= PAIRS:
         return text
+    # All words so far. Pairs of letters are among them as numbers.
     different_words: set[str | int] = set()
     for start in range(0, len(text), _CHARACTERS_PER_COUNT):
         part = text[start : start + _CHARACTERS_PER_COUNT].lower()
-        # More than half of the part is text without spaces.
+        # `runs` finds text without spaces. If it is more than half of the part, pairs are counted.
         is_cjk = not part.isascii() and sum(map(len, runs().findall(part))) * 2 > len(part)
         characters = set(part)
         if is_cjk:
@@ -916,23 +950,30 @@ def _take_out(db: sqlite3.Connection, project: str, old: Indexed) -> None:
 
     old: the fields that were indexed.
     """
+    # Its words in the full-text tables. A long note may not have all of them yet (placing.py).
     row = old.row
     lacks_stems = placing.lacks_stems(db, row)
     for table, words in _words(project, old).items():
-        if not (table == _STEMS and lacks_stems):
+        is_missing = table == _STEMS and lacks_stems
+        if not is_missing:
             take_words_out(db, table, row, words)
-
     if old.passages:
         take_out(db, row, old.text, old.passages)
+
+    # The keys by which links find it.
     db.executemany(
         "delete from note_fold where fold = ? and note = ?",
         [(this_key, row) for this_key in _keys(project, old)],
     )
-    # The counts are found by the row of table `note`, so this row is deleted afterwards.
+
+    # Its count in each folder above it. The counts are found by its row in table `note`, which is
+    # therefore deleted last.
     for folder in _folders(old.path):
-        place = (folder, row)
-        db.execute(f"update tally set notes = notes - 1 where {_IN_TALLY_OF_NOTE}", place)
-        db.execute(f"delete from tally where {_IN_TALLY_OF_NOTE} and notes = 0", place)
+        values = (folder, row)
+        db.execute(f"update tally set notes = notes - 1 where {_IN_TALLY_OF_NOTE}", values)
+        db.execute(f"delete from tally where {_IN_TALLY_OF_NOTE} and notes = 0", values)
+
+    # Its rows in all other tables.
     if project == GRAPH_PROJECT:
         db.execute("delete from entity where note = ?", (row,))
     for table in ("link", "merged", "superseded", "claim"):
@@ -951,16 +992,17 @@ def place(db: sqlite3.Connection, row: int) -> bool:
     """
     if not placing.lacks_stems(db, row):
         return placing.place(db, row)
+    # Insert the stems.
     sql = (
         "select p.id, p.name, n.path from note n join project p on p.id = n.project where n.row = ?"
     )
-    note = db.execute(sql, (row,)).fetchone()
-    if note is None:
+    place_of_note = db.execute(sql, (row,)).fetchone()
+    if place_of_note is None:
         return False
-    project, name, path = note
-    old = _fields_at(db, project, path)
-    assert old is not None
-    insert(db, _STEMS, [{"rowid": row, **_words(name, old)[_STEMS]}])
+    project_number, project_name, path = place_of_note
+    fields = _fields_at(db, project_number, path)
+    assert fields is not None
+    insert(db, _STEMS, [{"rowid": row, **_words(project_name, fields)[_STEMS]}])
     placing.record_stems(db, row, are_there=True)
     return True
 
@@ -1005,7 +1047,8 @@ def _words(project: str, old: Indexed) -> dict[str, Row]:
     old: the fields of the note.
     """
     facet = old.facet
-    # Without these fields, a note and its foreseen state are the same to the remembered function.
+    # `_words_without_facet` is remembered by its arguments. `foresee_removal` calls it before the
+    # note has these fields, so they are left out.
     words = _words_without_facet(project, old._replace(row=0, facet="", passages=0))
     return {
         "note_fts": {**words.names, "body": words.body, "address": words.address, "facet": facet},
@@ -1145,8 +1188,9 @@ class _Permalinks:
             "select own, base from note where permalink = ? and project = ? and row <> ?",
             (permalink, self._project, row),
         ).fetchall()
-        # A base is a permalink without a number. Notes whose permalink has no number store none,
-        # and a permalink in a frontmatter (`own`) never gets a number.
+        # Permalinks are numbered by their base, the permalink without its number. A note without a
+        # number stores no base, so its permalink is the base. A permalink in a frontmatter (`own`)
+        # never gets a number.
         bases = {base or permalink for is_own, base in other_notes if not is_own}
         if other_notes and not own_permalink:
             bases.add(permalink)
@@ -1158,13 +1202,15 @@ class _Permalinks:
 
         Without `plan-1`, `plan-2` becomes `plan-1`. Without `plan`, `plan-1` becomes `plan`.
         """
-        numbered = _NUMBERED.fullmatch(permalink)
+        # `plan-1` may be the number 1 of `plan`, or itself a permalink that others share.
         bases = [permalink]
+        numbered = _NUMBERED.fullmatch(permalink)
         if numbered:
             bases.append(numbered[1])
         sql = "select 1 from note where base = ? and project = ? limit 1"
         for base in bases:
-            if self._db.execute(sql, (base, self._project)).fetchone():
+            has_numbered_notes = self._db.execute(sql, (base, self._project)).fetchone()
+            if has_numbered_notes:
                 self._renumber(base)
 
     def _renumber(self, base: str) -> None:
@@ -1182,14 +1228,17 @@ class _Permalinks:
                 number += 1
             next_numbers[note.scope] = number + 1
 
-            # Usually the note has this permalink already.
-            permalink = _numbered(base, number)
-            if permalink != note.permalink:
-                self._change_link_keys(note, permalink)
-                self._db.execute(
-                    "update note set permalink = ?, base = ? where row = ?",
-                    (permalink, base if number else None, note.row),
-                )
+            new_permalink = _numbered(base, number)
+            # This is the usual case.
+            if new_permalink == note.permalink:
+                continue
+            self._change_link_keys(note, new_permalink)
+            # A permalink without a number stores no base.
+            new_base = base if number else None
+            self._db.execute(
+                "update note set permalink = ?, base = ? where row = ?",
+                (new_permalink, new_base, note.row),
+            )
 
     def _notes_of_base(self, base: str) -> list[_NoteOfBase]:
         """Return the notes whose paths give a permalink, with those that have a number already.
@@ -1214,14 +1263,16 @@ class _Permalinks:
 
         scope: the scope of the note to number. Only notes of this scope, or for all agents, count.
         """
-        # The paths of all notes that are numbered here give the permalink without a number.
+        # The number 0 means `base` itself. The paths of all notes that are numbered here give this
+        # permalink, so they do not take it from each other. Only a frontmatter (`own`) does.
         counts_paths = number > 0
-        note = self._db.execute(
+        # `base is null`: a note that was numbered itself does not count, since it gives way.
+        note_with_permalink = self._db.execute(
             "select 1 from note where permalink = ? and project = ? and base is null"
             f" and (own = 1 or ?) and scope in ('{GLOBAL}', ?) limit 1",
             (_numbered(base, number), self._project, counts_paths, scope),
         ).fetchone()
-        return note is not None
+        return note_with_permalink is not None
 
     def _change_link_keys(self, note: _NoteOfBase, permalink: str) -> None:
         """Replace the keys that links find a note by, because its permalink changes.

@@ -7,6 +7,11 @@ of words and cuts snippets.
 
 A *strict* search finds notes with all words of a query. A *relaxed* one finds notes with any word,
 as for a question.
+
+A *row* is the number of a note in the index. Rows only grow, so the highest is the newest note. A
+*chunk* is a part of a note that is scored by itself: a turn of a conversation, a list item, or a
+passage of about 200 words. A *facet* is a word for the full-text tables that stands for a filter,
+such as a project.
 """
 
 from __future__ import annotations
@@ -168,7 +173,7 @@ def _notes_at_permalink(db: sqlite3.Connection, query: Query, viewer: str | None
     viewer: the agent that asks. None is the owner.
     """
     notes = in_order(db, at_address(db, query.text.strip(), viewer, query.projects))
-    # The filters that remain when the permalink and its projects are looked up.
+    # `at_address` has used the permalink and the projects. These are the other filters.
     filters = query.replace(text="", search_type="text", projects=None, valid_at=None)
     has_filters = filters != Query()
     if not has_filters:
@@ -219,13 +224,15 @@ class _QueryKind:
         """
         is_asking = is_question(text)
         is_pasted = len(parsed.terms) >= _MIN_PASTED_TERMS
+        # Quotes ask for certain words, except in a question or in pasted text.
         is_long = parse.relaxable(parsed, quotes=is_asking or is_pasted)
         is_short = is_short_question(text) and parse.relaxable(parsed, quotes=True, least=1)
+        # A few words with a question mark may still be a name, so they have to prove more.
         if is_long:
             is_certain = is_asking
         else:
             is_certain = is_short and is_certain_question(text)
-        return cls(is_long, is_certain, is_long or is_short or is_pasted)
+        return cls(is_long, is_certain, is_relaxed=is_long or is_short or is_pasted)
 
 
 class _Matches(NamedTuple):
@@ -279,8 +286,10 @@ class _Search:
         A question is searched for relaxed first. Any other query is searched for strictly, then
         relaxed if it is long enough, else with corrected spelling and then relaxed.
         """
+        # Relaxed first, for what is plainly a question. Parsing a long text takes time, so this is
+        # asked before.
         text = self.context.query.text
-        # A relaxed search that found nothing. None if there was no such search.
+        # The result of a relaxed search that found nothing. None as long as none was made.
         relaxed: Hits | None = None
         if self._begins_relaxed(text):
             relaxed = self._relaxed()
@@ -296,11 +305,12 @@ class _Search:
             if relaxed.total:
                 return relaxed
 
+        # Then strictly.
         hits = self._strict(parsed)
         if not hits.total:
             return self._without_strict_hits(parsed, kind, relaxed)
-        is_filled_up = kind.is_long and hits.total < self.limit and parse.says_much(parsed)
-        if is_filled_up:
+        is_page_to_fill_up = kind.is_long and hits.total < self.limit and parse.says_much(parsed)
+        if is_page_to_fill_up:
             return self._filled_up(hits, parsed)
         return hits
 
@@ -337,11 +347,12 @@ class _Search:
         hits: the hits on the page so far. They have all words.
         parsed: the query as clauses of terms.
         """
-        # All hits with all words come first, so those of earlier pages must be known.
-        from_start = replace(self, limit=self.offset + self.limit, offset=0)
+        # Over all pages, the hits with all words come first. So the pages before this one are made,
+        # too, and left out at the end.
+        from_first_page = replace(self, limit=self.offset + self.limit, offset=0)
         if self.offset:
-            hits = from_start._strict(parsed)
-        return from_start._relaxed(hits.hits, self.offset)
+            hits = from_first_page._strict(parsed)
+        return from_first_page._relaxed(hits.hits, skipped_hits=self.offset)
 
     def _strict(self, parsed: parse.ParsedQuery) -> Hits:
         """Search for notes with all words of a query, and return one page of hits.
@@ -356,22 +367,24 @@ class _Search:
 
         parsed: the query as clauses of terms.
         """
-        # Find the notes: `match` makes an expression for SQLite's full-text tables of the words
+        # Find the notes: `match` makes an expression for SQLite's full-text tables of the words.
         context = self.context
         matches = self._matches(context.match(parsed))
         if not matches.total:
             return Hits([], total=0)
         whole, longer = self._groups(parsed, matches)
 
-        # Read the best notes of both groups, and sort them within their group
-        best = whole.best + longer.best
-        ranking = Ranking(context, context.query.text, self.today, query=parsed, found_rows=best)
+        # Read the best notes of both groups, and sort them within their group.
+        rows_to_read = whole.best + longer.best
+        ranking = Ranking(
+            context, context.query.text, self.today, query=parsed, found_rows=rows_to_read
+        )
         reading = ChunkReading(ranking)
         order = whole.order + longer.order
         for group in (whole, longer):
             order = _with_group_ranked(order, group.best, reading, parsed)
 
-        # Cut the page out of this order, and fill it with notes that were not sorted
+        # Cut the page out of this order, and fill it with notes that were not sorted.
         total = matches.total
         page_rows = order[self.offset : self.offset + self.limit]
         if len(page_rows) < self.limit:
@@ -389,7 +402,8 @@ class _Search:
     ) -> tuple[_Candidates, _Candidates]:
         """Return the candidates with whole words, and those in which a word begins a longer one.
 
-        The second group is empty if the page does not reach it. No note is in both.
+        For `plan`, the first group has the notes with `plan`, the second those with only `planner`.
+        The second group is empty if the page ends within the first. No note is in both.
 
         parsed: the query as clauses of terms.
         matches: the notes of both groups.
@@ -399,20 +413,23 @@ class _Search:
         if whole_expression != matches.expression:
             whole_matches = self._matches(whole_expression)
         whole = self._candidates(parsed, whole_matches, whole=True)
+
         page_end = self.offset + self.limit
-        is_reached = whole_matches.total < min(matches.total, page_end)
-        if not is_reached or whole_matches.total > MAX_RANKED:
+        has_longer_on_page = whole_matches.total < min(matches.total, page_end)
+        # `rows` lacks some of more notes than MAX_RANKED, so the groups could not be told apart.
+        if not has_longer_on_page or whole_matches.total > MAX_RANKED:
             return whole, _Candidates(order=[], best=[])
 
-        other_matches = _Matches(
+        longer_matches = _Matches(
             matches.expression,
             rows=_without(matches.rows, whole_matches.rows),
             total=matches.total - whole_matches.total,
         )
-        longer = self._candidates(parsed, other_matches, whole=False)
-        # `_candidates` adds notes by their names, which may have the whole words.
-        longer_order = _without(longer.order, whole.order)
-        return whole, _Candidates(longer_order, _without(longer.best, whole.best))
+        longer = self._candidates(parsed, longer_matches, whole=False)
+        # `_candidates` adds notes by their names, and these may have the whole words.
+        return whole, _Candidates(
+            order=_without(longer.order, whole.order), best=_without(longer.best, whole.best)
+        )
 
     def _rest_of_page(
         self, matches: _Matches, order: list[int], ranked_count: int
@@ -420,19 +437,24 @@ class _Search:
         """Fill a page with the newest rows that are not ranked.
 
         matches: the notes that match the query.
-        order: the rows that come before, on this page and on earlier ones.
-        ranked_count: how many rows the page has already.
+        order: the ranked rows, which come before all others, on this page and on earlier ones.
+        ranked_count: how many of them are on this page.
 
         Returns the further rows of the page, and a better value of `matches.total`.
         """
-        missing = self.limit - ranked_count
-        # An earlier page may have had some of these rows.
-        skip = max(0, self.offset - len(order))
+        missing_count = self.limit - ranked_count
+        # If this page begins behind the ranked rows, earlier pages have had some of the others.
+        shown_earlier = max(0, self.offset - len(order))
         rows = matches.rows
         total = matches.total
-        if len(rows) != total:
-            rows, total = self.context.matches(matches.expression, len(order) + skip + missing)
-        return _without(rows, order)[skip : skip + missing], total
+        has_all_rows = len(rows) == total
+        if not has_all_rows:
+            # As many rows as there are up to the end of this page.
+            rows, total = self.context.matches(
+                matches.expression, len(order) + shown_earlier + missing_count
+            )
+        unranked_rows = _without(rows, order)
+        return unranked_rows[shown_earlier : shown_earlier + missing_count], total
 
     def _candidates(
         self, query: parse.ParsedQuery, matches: _Matches, *, whole: bool
@@ -445,31 +467,34 @@ class _Search:
         If very many notes match, `matches.rows` has only the newest. So notes with the words in
         title, headings or tags are added to the rows to read, even if they are old.
         """
-        context = self.context
         rows = matches.rows
-        ranked = rows
         # Sorting very many notes by a single word takes long and says little.
-        is_sortable = len(rows) <= _MAX_SORTED or len(query.terms) > 1
-        if len(rows) > _MAX_READ_BY_BM25 and is_sortable:
-            number = max(self.offset + self.limit, _MAX_READ_BY_BM25)
-            ranked = context.by_bm25(query, matches.expression, rows, number, whole)
-        best = ranked[:_MAX_READ_BY_BM25]
+        is_worth_sorting = len(rows) <= _MAX_SORTED or len(query.terms) > 1
+        if len(rows) > _MAX_READ_BY_BM25 and is_worth_sorting:
+            # The order must be right up to the end of the page.
+            sorted_count = max(self.offset + self.limit, _MAX_READ_BY_BM25)
+            rows = self.context.by_bm25(query, matches.expression, rows, sorted_count, whole)
+        best = rows[:_MAX_READ_BY_BM25]
         best = best + _without(self._named_rows(matches), best)
-        return _Candidates([*best, *_without(ranked, best)], best)
+        return _Candidates(order=[*best, *_without(rows, best)], best=best)
 
     def _named_rows(self, matches: _Matches) -> list[int]:
         """Return notes to read because of their names, which the best by BM25 may miss.
 
-        They have the words as their title, or in their title, headings or tags.
+        First come notes whose title is the query, then notes with its words in title, headings or
+        tags. If few notes match, all are read anyway, and the result is empty.
         """
         context = self.context
         named_rows: list[int] = []
-        if matches.total > _MAX_READ_BY_BM25:
+        are_all_read = matches.total <= _MAX_READ_BY_BM25
+        if not are_all_read:
             named_rows += context.same_title(matches.expression)
         has_older_rows = matches.total > len(matches.rows)
         if has_older_rows or matches.total > _MAX_SORTED:
             named_rows += context.named(matches.expression)[:_MAX_READ_BY_NAME]
+        # A note may be in both.
         named_rows = list(dict.fromkeys(named_rows))
+        # Names were looked up without the filters that FTS5 cannot apply.
         if named_rows and context.is_filtered:
             return context.passing(named_rows)
         return named_rows
@@ -490,17 +515,19 @@ class _Search:
         choices: list[list[parse.Term]] = []
         for term in parsed.terms:
             # A word that some note contains is spelled well.
-            if self.context.is_held(term):
+            if self.context.is_in_any_note(term):
                 choices.append([term])
             else:
                 spellings = self._spellings(term)
                 corrections += spellings
                 corrected_terms = [parse.term(spelling) for spelling in spellings]
                 choices.append([corrected for corrected in corrected_terms if corrected])
-        # A term without any choice cannot be corrected.
+        # A term with an empty list of choices cannot be corrected.
         if not corrections or not all(choices):
             return Hits([], total=0)
-        # A note matches if it has one choice for each term.
+
+        # A note matches if it has one choice for each term: `buget plan` with the choices `budget`
+        # and `nugget` becomes `budget plan OR nugget plan`.
         clauses = tuple(parse.Clause(terms) for terms in product(*choices))
         hits = self._strict(parse.ParsedQuery(clauses, bare=True))
         for hit in hits:
@@ -516,53 +543,60 @@ class _Search:
             return []
         return self.context.spellings(term.words[0])[:_MAX_SPELLINGS]
 
-    def _relaxed(self, first: Sequence[Hit] = (), skip: int = 0) -> Hits:
+    def _relaxed(self, strict_hits: Sequence[Hit] = (), skipped_hits: int = 0) -> Hits:
         """Search for notes with at least one of the informative words.
 
-        first: hits that are put before all others.
-        skip: how many hits to leave out at the beginning.
-        """
-        limit = self.limit
-        offset = self.offset
-        ranking = Ranking(self.context, self.context.query.text, self.today, self.near)
-        number_to_read = NOTES_READ_FOR_STATEMENT if ranking.is_told else NOTES_READ
-        reading = ChunkReading(ranking, number_to_read)
-        rows = reading.order[offset : offset + limit]
-        # After the notes that were read, all others follow in the order of the ranking.
-        if len(rows) < limit:
-            # The part of the page among the others.
-            begin = max(0, offset - len(reading.rows))
-            stop = offset + limit - len(reading.rows)
-            # Up to LONG_NOTES_READ of the next notes are long notes, which were read already.
-            following_rows = ranking.page(number_to_read, stop + LONG_NOTES_READ)
-            rows += _without(following_rows, reading.rows)[begin:stop]
+        All notes are in one order: first the notes that `reading` has read, sorted by their chunks,
+        then the others as `ranking` sorts them. The page is cut out of this order.
 
-        # The hits that come first take places of the page.
-        first_rows = {hit.note.row for hit in first}
-        places_left = max(0, limit - len(first))
-        hits = self._hits(reading, _without(rows, first_rows)[:places_left], first)
-        total = ranking.total(counted_to(offset + limit) + 1, first_rows)
-        return Hits(hits[skip:], total, relaxed=True)
+        strict_hits: hits with all words. They are put before all others, and take their places.
+        skipped_hits: how many hits to leave out at the beginning.
+        """
+        page_end = self.offset + self.limit
+        ranking = Ranking(self.context, self.context.query.text, self.today, self.near)
+        best_count = NOTES_READ_FOR_STATEMENT if ranking.is_told else NOTES_READ
+        reading = ChunkReading(ranking, best_count)
+        rows = reading.order[self.offset : page_end]
+        if len(rows) < self.limit:
+            # The page goes on among the notes that were not read. Its part there, from 0:
+            read_count = len(reading.rows)
+            begin = max(0, self.offset - read_count)
+            stop = page_end - read_count
+            # Besides the best notes, up to LONG_NOTES_READ others were read. They are left out
+            # here, so as many more are asked for.
+            other_rows = ranking.page(best_count, stop + LONG_NOTES_READ)
+            rows += _without(other_rows, reading.rows)[begin:stop]
+
+        strict_rows = {hit.note.row for hit in strict_hits}
+        places_left = max(0, self.limit - len(strict_hits))
+        relaxed_rows = _without(rows, strict_rows)[:places_left]
+        hits = self._hits(reading, relaxed_rows, strict_hits)
+        total = ranking.total(counted_to(page_end) + 1, strict_rows)
+        return Hits(hits[skipped_hits:], total, relaxed=True)
 
     def _hits(
-        self, reading: ChunkReading, rows: Sequence[int], first: Sequence[Hit] = ()
+        self, reading: ChunkReading, rows: Sequence[int], hits_before: Sequence[Hit] = ()
     ) -> list[Hit]:
-        """Turn notes into hits and return them after the hits `first`.
+        """Turn notes into hits. Return `hits_before` and these hits.
 
-        A score that is higher than the score of the hit before is lowered to it.
+        Scores must not rise from hit to hit. So a score above the score of the hit before is lowered
+        to it.
+
+        reading: the scores and texts of the notes. Texts that it has not read are read here.
+        rows: the rows of the notes, the best first.
         """
         context = self.context
-        other_texts = context.texts(_without(rows, reading.texts), reading.terms)
-        texts = reading.texts | {note_text.row: note_text for note_text in other_texts}
+        texts_not_read_yet = context.texts(_without(rows, reading.texts), reading.terms)
+        texts = reading.texts | {note_text.row: note_text for note_text in texts_not_read_yet}
         notes = infos(context.db, rows)
-        hits = list(first)
+        hits = list(hits_before)
         for row in rows:
             note_text = texts[row]
-            passage, line = reading.shown(note_text)
+            passage, line = reading.snippet_of(note_text)
             score = round(reading.score(row), 6)
             if hits:
                 score = min(score, hits[-1].score)
-            matched_words = reading.matched(note_text)
+            matched_words = reading.matched_words(note_text)
             hit = Hit(
                 notes[row],
                 passage,
@@ -592,6 +626,7 @@ def adding_up(shares: Mapping[str, float], score: float) -> dict[str, float]:
     """
     if not shares:
         return {}
+    # In whole thousandths, sums are exact.
     thousandths = {name: round(1000 * share) for name, share in shares.items()}
     difference = round(1000 * score) - sum(thousandths.values())
     # Rounding changes each share by half a thousandth at most.
@@ -611,7 +646,10 @@ def _with_group_ranked(
 
     The rows of the group share the same places as before. All other rows stay where they are.
 
-    group: rows of notes that were read.
+    order: rows of all groups.
+    group: the rows of the group.
+    reading: has the rank of each row of the group.
+    query: the query, whose accents count for the rank.
     """
     group_rows = set(group)
     best_first = [row for row in reading.order if row in group_rows]
@@ -624,10 +662,11 @@ def _as_typed_first(rows: list[int], reading: ChunkReading, query: parse.ParsedQ
 
     Only terms with accents count. For a query without accents, `rows` is returned unchanged.
     """
-    typed_words = [_composed(term.text) for term in query.terms if is_changed(term.text)]
-    if not typed_words:
+    # Folding removes accents, so it changes only terms that have some.
+    words_with_accents = [_composed(term.text) for term in query.terms if is_changed(term.text)]
+    if not words_with_accents:
         return rows
-    other_rows = [row for row in rows if not _holds_all(reading.texts.get(row), typed_words)]
+    other_rows = [row for row in rows if not _holds_all(reading.texts.get(row), words_with_accents)]
     return [*_without(rows, other_rows), *other_rows]
 
 
@@ -700,19 +739,10 @@ def smart_search(
         raise InvalidInput("no valid tokens in query")
     counted_tokens = _counted_tokens(text, query_tokens)
     with search_context(db, query, viewer) as context:
-        has_many_tokens = len(counted_tokens) > _MANY_SMART_TOKENS
-        many_tokens = ManyTokens(counted_tokens if has_many_tokens else ())
-        most_characters = _MOST_SMART_CHARACTERS // len(counted_tokens)
-        candidates: list[_SmartCandidate] = []
-        for content in context.contents():
-            lower_text = content.text[:most_characters].lower()
-            if has_many_tokens and len(lower_text) <= _LONG_SMART_TEXT:
-                tokens_held = many_tokens.in_text(lower_text)
-            else:
-                tokens_held = [token for token in counted_tokens if token in lower_text]
-            candidate = _smart_score(content, lower_text, tokens_held)
-            if candidate is not None:
-                candidates.append(candidate)
+        # Score every note.
+        candidates = _smart_candidates(context, counted_tokens)
+
+        # Take the best.
         archived_rows = context.archived([candidate.row for candidate in candidates])
         candidates.sort(key=lambda candidate: candidate.order(candidate.row in archived_rows))
         best = candidates[:top] if top else candidates
@@ -728,6 +758,28 @@ def smart_search(
         score = candidate.final_score(candidate.row in archived_rows)
         memories.append(ScoredMemory(note, round(score, 2), candidate.tokens))
     return SmartResult(query_tokens, memories, len(candidates))
+
+
+def _smart_candidates(context: SearchContext, counted_tokens: list[str]) -> list[_SmartCandidate]:
+    """Return each note that passes the filters and contains some of the tokens, with its score.
+
+    counted_tokens: the tokens of the query that count, at least one.
+    """
+    # Both ways of looking for tokens find the same. For a text, the faster one is taken.
+    has_many_tokens = len(counted_tokens) > _MANY_SMART_TOKENS
+    many_tokens = ManyTokens(counted_tokens if has_many_tokens else ())
+    most_characters = _MOST_SMART_CHARACTERS // len(counted_tokens)
+    candidates: list[_SmartCandidate] = []
+    for content in context.contents():
+        lower_text = content.text[:most_characters].lower()
+        if has_many_tokens and len(lower_text) <= _LONG_SMART_TEXT:
+            tokens_held = many_tokens.in_text(lower_text)
+        else:
+            tokens_held = [token for token in counted_tokens if token in lower_text]
+        candidate = _smart_score(content, lower_text, tokens_held)
+        if candidate is not None:
+            candidates.append(candidate)
+    return candidates
 
 
 class _SmartCandidate(NamedTuple):
@@ -796,7 +848,8 @@ def _smart_score(
         return None
     score = 0.0
     for token in tokens_held:
-        # Splitting up to five times stops at the fifth occurrence, so a long text need not be read.
+        # A text that is split n times has the token n times. Splitting up to five times stops at the
+        # fifth occurrence, so the rest of a long text need not be read.
         count = len(lower_text.split(token, 5)) - 1
         score += _COUNT_SCORES[count]
     if content.tags:
@@ -894,20 +947,24 @@ def find_evidence(
     query = filters.replace(
         text=sqlite_text(spoken(question)), projects=None if projects is None else tuple(projects)
     )
+    # At most two rounds: with the notes that are valid, then with all notes.
     while True:
         with search_context(db, query, viewer) as context:
             ranking = Ranking(context, query.text, today, near)
+            # If no note has a span of validity, all notes are always valid.
             marks: dict[int, str] = {}
             if context.spans and query.as_of is None:
                 marks = validity_marks(db, ranking.features, viewer)
+
             reading = ChunkReading(ranking, _MAX_EVIDENCE_NOTES, reads_turns=True, related=related)
             evidence: list[Hit] = []
             if not floor or reading.says_enough(floor):
                 evidence = list(_chunks_that_fit(db, reading, max_chars, marks, skip, least))
+
             may_be_in_invalid_notes = bool(context.invalid) and query.as_of is None
             if evidence or not may_be_in_invalid_notes:
                 return evidence
-        # No valid note answers, so all notes are searched. Then none is invalid any more.
+        # Without this time, no note is invalid any more, so the next round is the last.
         query = query.replace(valid_at=None)
 
 
@@ -928,6 +985,7 @@ def _chunks_that_fit(
     """
     notes = infos(db, reading.rows)
     evidence = _EvidenceText(space)
+    # The best passage comes first.
     for passage in reading.relevant(least):
         note_text = reading.texts[passage.row]
         note = notes[passage.row]
@@ -936,8 +994,10 @@ def _chunks_that_fit(
         text = note_text.text[passage.start : passage.stop].strip()
         if passage.row in marks:
             text = f"[{marks[passage.row]}] {text}"
+        # `take` returns "" for a passage that does not fit or says nothing new.
         text = evidence.take(visible(text).replace("\n", BELOW), note)
         if text:
+            # The line in the file: the frontmatter comes before the text.
             line = note_text.front.count("\n") + note_text.text.count("\n", 0, passage.start) + 1
             yield Hit(
                 note,
@@ -971,20 +1031,25 @@ class _EvidenceText:
         Returns the passage as it was taken, or "" if it was not. The first passage is cut if it is
         too long. A later one is not, since a shorter one behind it may fit whole.
         """
+        # Cut or refuse a passage that does not fit.
         heading = self._heading(note)
-        added = self._length_around(note, heading)
-        room = self._space_left - added
+        length_around = self._length_around(note, heading)
+        room = self._space_left - length_around
         if len(passage) > room:
             is_first = not self._rows
             if not is_first or room <= 0:
                 return ""
             passage = passage[:room].rstrip()
+
+        # Refuse a passage whose informative words are all in one earlier passage.
         words = frozenset(tokens(passage))
         informative = words - stop_words()
         is_repeated = any(informative <= earlier_words for earlier_words in self._words_of_passages)
         if not passage or is_repeated:
             return ""
-        self._space_left -= len(passage) + added
+
+        # Take it.
+        self._space_left -= len(passage) + length_around
         self._rows.add(note.row)
         self._groups.add(heading.group)
         self._words_of_passages.append(words)
@@ -1000,5 +1065,5 @@ class _EvidenceText:
         """Return how many characters a passage takes beside its own, such as a new heading."""
         if note.row in self._rows:
             return len(BELOW)
-        # Both lengths have the line break between the heading and the passage.
+        # `heading.length` counts the line break before the passage, and `BELOW` begins with it.
         return heading.length(is_shared=heading.group in self._groups) + len(BELOW) - 1

@@ -4,6 +4,10 @@ A *chunk* is a turn of a conversation, a list item, or a passage of about 200 wo
 contains many words of a query and says little about most of them. So the best notes are read, and
 each chunk is scored with the features of `weights`. For this, the chunk counts as a note, and its
 note as a conversation. A note gets the score of its best chunk, and this chunk is shown.
+
+A *row* is the number of a note in the index. *Bits* are the words of the query that a text contains,
+as one number (`word_marks`); words are numbered from 0 in the order of the query. The *names* of a
+note are its title, aliases, headings and tags.
 """
 
 from __future__ import annotations
@@ -218,8 +222,8 @@ class ChunkReading:
         rows_to_chunk = [
             row for row, note in self._features.items() if note.is_long or note.conversation is None
         ]
-        self.texts = self._read(self.rows if reads_turns else rows_to_chunk)
-        self.chunks = self._cut(rows_to_chunk)
+        self.texts = self._read_texts(self.rows if reads_turns else rows_to_chunk)
+        self.chunks = self._cut_notes(rows_to_chunk)
 
         # Score the chunks, and each note by its best chunk.
         # row -> bits. In a search for all words, only the words in the names of the note are set;
@@ -270,68 +274,63 @@ class ChunkReading:
         other_long_rows = [
             row for row, note in ranking.features.items() if note.is_long and row not in chosen_rows
         ]
+        # With equal scores, the newer note comes first. It has the higher row.
         best_long_rows = nlargest(
             LONG_NOTES_READ, other_long_rows, key=lambda row: (scores.get(row, 0.0), row)
         )
         return best_rows + best_long_rows
 
-    def _read(self, rows: Sequence[int]) -> dict[int, NoteText]:
+    def _read_texts(self, rows: Sequence[int]) -> dict[int, NoteText]:
         """Read the texts of these notes and return them by row."""
         return {text.row: text for text in self._ranking.context.texts(rows, self.terms)}
 
-    def _cut(self, rows: Sequence[int]) -> dict[int, list[Chunk]]:
+    def _cut_notes(self, rows: Sequence[int]) -> dict[int, list[Chunk]]:
         """Cut notes into chunks until _MAX_CHARACTERS are used up. Return the chunks by row.
 
-        A turn of a conversation with a single chunk is left out.
+        A turn of a conversation with a single chunk is left out: the index knows its words.
         """
-        chunks_of_notes: dict[int, list[Chunk]] = {}
-        room = _MAX_CHARACTERS
+        chunks_by_row: dict[int, list[Chunk]] = {}
+        characters_left = _MAX_CHARACTERS
         for row in rows:
-            if room <= 0:
+            if characters_left <= 0:
                 break
             chunks = self._chunks_of(self.texts[row])
-            room -= sum([chunk.stop - chunk.start for chunk in chunks])
+            characters_left -= sum([chunk.stop - chunk.start for chunk in chunks])
             if len(chunks) > 1 or self._features[row].conversation is None:
-                chunks_of_notes[row] = chunks
-        return chunks_of_notes
+                chunks_by_row[row] = chunks
+        return chunks_by_row
 
     def _chunks_of(self, note_text: NoteText) -> list[Chunk]:
         """Cut a note into chunks, without scores.
 
-        A short note is one chunk. Chunks that the index keeps (`text.cuts`) are taken from there.
-        For a very long note, only the passages in `text.spans` are cut, up to _MAX_NOTE_CHARACTERS.
+        A short note is one chunk. The chunks of a longer note are in the index (`note_text.cuts`). A
+        very long note has none there, and its passages to search (`note_text.spans`) are cut here,
+        up to _MAX_NOTE_CHARACTERS.
         """
-        note = self._features.get(note_text.row)
+        row = note_text.row
+        note = self._features.get(row)
         if note is not None and not note.is_long:
-            return [
-                Chunk(
-                    note_text.row,
-                    start=0,
-                    stop=len(note_text.text),
-                    words=note.words,
-                    speaker=note.speaker,
-                )
-            ]
+            whole_text = Chunk(row, 0, len(note_text.text), note.words, note.speaker)
+            return [whole_text]
         if note_text.cuts is not None:
-            return [
-                Chunk(note_text.row, *span)
-                for span in spans_from_index(note_text.cuts, note_text.speakers)
-            ]
+            spans_of_chunks = spans_from_index(note_text.cuts, note_text.speakers)
+            return [Chunk(row, *span) for span in spans_of_chunks]
+
         chunks: list[Chunk] = []
-        size = 0
+        characters_cut = 0
         for first, last in note_text.spans:
-            if size > _MAX_NOTE_CHARACTERS:
+            if characters_cut > _MAX_NOTE_CHARACTERS:
                 break
-            # Positions in the span become positions in the text.
+            # Offsets in the passage become offsets in the text.
             chunks += [
-                Chunk(note_text.row, first + start, first + stop, words, speaker)
-                for start, stop, words, speaker in self._sized_chunks(note_text.text[first:last])
+                Chunk(row, first + start, first + stop, words, speaker)
+                for start, stop, words, speaker in self._cached_chunks(note_text.text[first:last])
             ]
-            size += last - first
+            characters_cut += last - first
         return chunks
 
     @staticmethod
-    def _sized_chunks(text: str) -> list[ChunkSpan]:
+    def _cached_chunks(text: str) -> list[ChunkSpan]:
         """Return the result of `chunk_spans` for a text, from `_known_chunks` if it is there."""
         text_hash = hash(text)
         chunks = _known_chunks.get(text_hash)
@@ -351,33 +350,34 @@ class ChunkReading:
         """
         scorer = self._ranking.scorer
         brevity = self._table.brevity
-        # Score by words: the chunks, and the notes without chunks beside them.
+        # Score by words. `_score_words` compares what it gets, so the chunks and the notes without
+        # chunks come first, together.
         self._find_words()
         all_chunks = list(chain.from_iterable(self.chunks.values()))
         uncut_notes = self._uncut_notes()
-        matching = [chunk for chunk in all_chunks if chunk.bits]
-        _score_words([*matching, *uncut_notes.values()], scorer, brevity)
-        # Then the notes with chunks as wholes.
+        matching_chunks = [chunk for chunk in all_chunks if chunk.bits]
+        _score_words([*matching_chunks, *uncut_notes.values()], scorer, brevity)
+        # Then each note with chunks as a whole.
         whole_notes = {
             row: self._as_one_chunk(chunks, self._bits[row]) for row, chunks in self.chunks.items()
         }
         _score_words(whole_notes.values(), scorer, brevity)
         all_notes = [*whole_notes.values(), *uncut_notes.values()]
-        highest = max([scorer[note.bits] for note in all_notes]) or 1.0
+        highest_weight = max([scorer[note.bits] for note in all_notes]) or 1.0
 
         # Add the other features, first those of the note, then those of the chunk.
-        neighbors = self._neighbor_scores(matching)
+        neighbor_scores = self._neighbor_scores(matching_chunks)
         speakers = self._asked_speakers(all_chunks)
-        for row, whole in whole_notes.items():
-            self._parts_of_note[row] = self._about_note(row, whole, highest)
-            from_note = sum(self._parts_of_note[row].values())
-            self._score_chunks_of(row, from_note, neighbors, speakers)
-        self._read_closely(all_chunks)
+        for row, whole_note in whole_notes.items():
+            self._parts_of_note[row] = self._parts_from_note(row, whole_note, highest_weight)
+            score_from_note = sum(self._parts_of_note[row].values())
+            self._score_chunks_of(row, score_from_note, neighbor_scores, speakers)
+        self._add_text_features(all_chunks)
 
         # A note has the score of its best chunk.
         for row, chunks in self.chunks.items():
             self.scores[row] = round(max(chunk.score for chunk in chunks), 6)
-        self._rescale({row: note.word_score for row, note in uncut_notes.items()})
+        self._rescale_uncut_notes({row: note.word_score for row, note in uncut_notes.items()})
 
     @staticmethod
     def _as_one_chunk(chunks: Sequence[Chunk], bits: int) -> Chunk:
@@ -413,10 +413,12 @@ class ChunkReading:
             name_words = word_count(note_text.name_text)
             for chunk in chunks:
                 chunk.name_words = name_words
+            # A single chunk is the whole note, so it has the words of the note.
             if len(chunks) == 1:
-                # The chunk is the whole note.
                 chunks[0].bits = note_bits
-            self._find_in_text(note_text, chunks, note_bits & self._ranking.scorer.in_titles)
+            # `in_titles` keeps of all bits only those about title, headings and tags.
+            title_bits = note_bits & self._ranking.scorer.in_titles
+            self._find_in_text(note_text, chunks, title_bits)
 
     def _bits_before_reading(self, note_text: NoteText) -> int:
         """Return bits: the words of the query that a note is known to have before its text is read.
@@ -434,10 +436,10 @@ class ChunkReading:
         A word in the address counts as little as a longer word (LOOSE).
         """
         bits = 0
-        for _, word, _ in self._finder.places(note_text.name_text):
-            bits |= bits_of(word, EXACT | TITLE)
-        for _, word, _ in self._finder.places(note_text.address):
-            bits |= bits_of(word, LOOSE)
+        for _, word_number, _ in self._finder.places(note_text.name_text):
+            bits |= bits_of(word_number, EXACT | TITLE)
+        for _, word_number, _ in self._finder.places(note_text.address):
+            bits |= bits_of(word_number, LOOSE)
         return bits
 
     def _find_in_text(self, note_text: NoteText, chunks: Sequence[Chunk], title_bits: int) -> None:
@@ -449,17 +451,18 @@ class ChunkReading:
 
         title_bits: the words of the query in title, headings and tags of the note.
         """
-        starts = [chunk.start for chunk in chunks]
+        starts_of_chunks = [chunk.start for chunk in chunks]
         for start, stop in note_text.spans:
             # The later passages of a very long text were not cut into chunks.
             if start >= chunks[-1].stop:
                 break
-            for offset, word, word_bits in self._finder.places(note_text.text[start:stop]):
-                place = start + offset
-                # The chunk with this place is the last one that does not start behind it.
-                chunk = chunks[bisect_right(starts, place) - 1]
-                chunk.counts[word] = chunk.counts.get(word, 0) + 1
-                chunk.places.append((place, word))
+            places = self._finder.places(note_text.text[start:stop])
+            for offset_in_span, word_number, word_bits in places:
+                offset = start + offset_in_span
+                # The chunk with this offset is the last one that does not start behind it.
+                chunk = chunks[bisect_right(starts_of_chunks, offset) - 1]
+                chunk.counts[word_number] = chunk.counts.get(word_number, 0) + 1
+                chunk.places.append((offset, word_number))
                 chunk.bits |= word_bits | title_bits
 
     def _uncut_notes(self) -> dict[int, Chunk]:
@@ -477,9 +480,10 @@ class ChunkReading:
         The result maps `id(neighbor)` to the sum of the shares that the neighbor gets.
         """
         table = self._table
-        scores = dict[int, float]()
+        # Chunks are no keys of a dict, since they change. So `id` of Python stands for each.
+        scores: dict[int, float] = {}
         # id(chunk) -> (all chunks of its note, position of the chunk among them)
-        places = {
+        positions = {
             id(chunk): (chunks, position)
             for chunks in self.chunks.values()
             for position, chunk in enumerate(chunks)
@@ -496,10 +500,11 @@ class ChunkReading:
             (-3, around),
         )
         for source in nlargest(table.sources, all_chunks, key=lambda chunk: chunk.word_score):
-            chunks, position = places[id(source)]
+            chunks, position = positions[id(source)]
             for step, share in shares:
-                if 0 <= position + step < len(chunks):
-                    neighbor_id = id(chunks[position + step])
+                neighbor_position = position + step
+                if 0 <= neighbor_position < len(chunks):
+                    neighbor_id = id(chunks[neighbor_position])
                     gain = share * source.word_score
                     scores[neighbor_id] = scores.get(neighbor_id, 0.0) + gain
         return scores
@@ -511,15 +516,18 @@ class ChunkReading:
             word.text for word in self._ranking.words if word.text in speakers
         }
 
-    def _about_note(self, row: int, whole: Chunk, highest: float) -> dict[str, float]:
+    def _parts_from_note(
+        self, row: int, whole_note: Chunk, highest_weight: float
+    ) -> dict[str, float]:
         """Return the features that a whole note adds to the score of each of its chunks.
 
-        whole: the note as one chunk.
-        highest: the highest word score of any note.
+        whole_note: the note as one chunk.
+        highest_weight: the highest weight of all words of a note.
         """
         table = self._table
-        by_words = self._words_share(row) * (1 - table.passage) * whole.word_score
-        by_meaning = self._ranking.own_score(row)[1]
+        # The share `passage` of the score by words is left to the chunk itself.
+        by_words = self._words_share(row) * (1 - table.passage) * whole_note.word_score
+        _, by_meaning = self._ranking.own_score(row)
         day = self._features[row].day
         has_title = any(key(name) == self._query_key for name in self.texts[row].names)
         return {
@@ -528,7 +536,7 @@ class ChunkReading:
             "conversation": table.conversation * (by_words + by_meaning),
             "conversation_words": table.conversation_words
             * self._ranking.words_left(row)
-            * (self._ranking.scorer[whole.bits] / highest),
+            * (self._ranking.scorer[whole_note.bits] / highest_weight),
             "date": table.date * sum([period.share(day) for period in self._question.periods]),
             "meaning": table.words * by_meaning,
             "same_title": table.same_title * has_title,
@@ -541,56 +549,65 @@ class ChunkReading:
         return 1.0
 
     def _score_chunks_of(
-        self, row: int, from_note: float, from_neighbors: Mapping[int, float], speakers: set[str]
+        self,
+        row: int,
+        score_from_note: float,
+        neighbor_scores: Mapping[int, float],
+        speakers: set[str],
     ) -> None:
-        """Set the scores of the chunks of a note, without what needs their text (`_read_closely`).
+        """Set the scores of the chunks of a note, without what needs their text (`_add_text_features`).
 
-        from_note: the part of each score that comes from the features of the note.
-        from_neighbors: the part that comes from the best chunks before and after, by the id of the
-            chunk. A chunk without such neighbors is missing.
+        score_from_note: the part of each score that comes from the features of the note.
+        neighbor_scores: the part that comes from the best chunks before and after, by `id(chunk)`. A
+            chunk without such neighbors is missing.
         speakers: the speakers that the query names.
         """
         table = self._table
         note = self._features[row]
-        share = self._words_share(row) * (table.words + table.conversation) * table.passage
-        # Whether a person says in the note how things should be from now on
+        # A chunk counts as a note (`words`) and as the best note of its conversation. The note as a
+        # whole has the rest of both weights (`_parts_from_note`).
+        passage_weight = self._words_share(row) * (table.words + table.conversation) * table.passage
+        # A person says in the note how things should be from now on.
         standing = table.standing if self._ranking.is_standing(note) else 0.0
-        is_reply = self._ranking.is_reply(note)
+        is_turn_of_assistant = self._ranking.is_reply(note)
         has_user = row in self._rows_with_user
         for chunk in self.chunks[row]:
-            neighbors = from_neighbors.get(id(chunk), 0.0)
-            chunk.is_relevant = bool(chunk.bits or neighbors)
+            from_neighbors = neighbor_scores.get(id(chunk), 0.0)
+            chunk.is_relevant = bool(chunk.bits or from_neighbors)
             is_asked_speaker = chunk.is_relevant and chunk.speaker in speakers
-            # An assistant says it in a talk: in this note, or in the conversation of a long turn.
-            is_replied = is_reply or (has_user and is_assistant(chunk.speaker))
+            # An assistant says it: either the note is its turn, or the note has the whole talk.
+            is_replied = is_turn_of_assistant or (has_user and is_assistant(chunk.speaker))
             chunk.parts = {
-                "passage": share * chunk.word_score,
-                "neighbors": neighbors,
+                "passage": passage_weight * chunk.word_score,
+                "neighbors": from_neighbors,
                 "speaker": table.speaker if is_asked_speaker else 0.0,
                 "replied": table.replied if is_replied else 0.0,
                 "standing": standing,
             }
-            chunk.score = from_note + sum(chunk.parts.values())
+            chunk.score = score_from_note + sum(chunk.parts.values())
 
-    def _read_closely(self, all_chunks: Sequence[Chunk]) -> None:
+    def _add_text_features(self, all_chunks: Sequence[Chunk]) -> None:
         """Add the features that need the text of a chunk, for the best chunks only."""
         table = self._table
-        word_count = len(self._ranking.words)
+        query_word_count = len(self._ranking.words)
         rows_with_assistant = {chunk.row for chunk in all_chunks if is_assistant(chunk.speaker)}
         best_chunks = nlargest(_MAX_READ_CHUNKS, all_chunks, key=lambda chunk: chunk.score)
         for rank, chunk in enumerate(best_chunks):
             note = self._features[chunk.row]
             # The features of a short note are in the index. A chunk of a long one is read.
             text = ""
-            first_person_score = note.first_person
+            pronoun_count = note.first_person
             if note.is_long:
                 text = self.texts[chunk.row].text[chunk.start : chunk.stop]
-                first_person_score = _first_person(text)
-            parts = {"own": table.own * first_person_score / 4}
+                pronoun_count = _first_person(text)
+            # Pronouns of the first person are counted up to 4.
+            parts = {"own": table.own * pronoun_count / 4}
             # One word alone is near to nothing.
             has_several_words = len(chunk.counts) > 1
             if has_several_words and rank < _MAX_NEARNESS_CHUNKS:
-                parts["near"] = table.near * nearness(sorted(chunk.places), word_count)
+                parts["near"] = table.near * nearness(sorted(chunk.places), query_word_count)
+            # Whether a chunk asks counts only in a talk, where an answer is wanted. What a person
+            # asks an assistant is spared: people explain the matter in it.
             if chunk.speaker is not None:
                 style = _style_of(text) if note.is_long else note
                 is_request = chunk.row in rows_with_assistant or is_user(chunk.speaker)
@@ -601,7 +618,7 @@ class ChunkReading:
             chunk.parts |= parts
             chunk.score += sum(parts.values())
 
-    def _rescale(self, own_scores: dict[int, float]) -> None:
+    def _rescale_uncut_notes(self, own_scores: dict[int, float]) -> None:
         """Adjust the scores of notes without chunks to the scale of the chunks.
 
         The ranking gave the best whole note a score by words of 1. Beside chunks this note may have
@@ -611,21 +628,24 @@ class ChunkReading:
 
         own_scores: the score by words of each such note beside chunks, by row.
         """
+        # row -> feature -> the part of the old score that comes from it
         shares_by_row = {row: self._ranking.shares(row) for row in own_scores}
+        # How much a score by words of 1 adds to the score of the note.
         word_weights = {row: self._words_share(row) * self._table.words for row in own_scores}
-        # The scores by words of the ranking. The weight is 0 if only meaning counts, so the
-        # division needs `or 1`.
+        # The old scores by words. The weight is 0 if only meaning counts, so the division needs
+        # `or 1`.
         old_scores = {
-            row: row_shares.get("words", 0.0) / (word_weights[row] or 1)
-            for row, row_shares in shares_by_row.items()
+            row: shares.get("words", 0.0) / (word_weights[row] or 1)
+            for row, shares in shares_by_row.items()
         }
         highest_own = max(own_scores.values(), default=0.0)
         highest_old = max(old_scores.values(), default=0.0) or 1.0
+        # The 0.8 of the example.
         factor = highest_own / highest_old
-        for row, row_shares in shares_by_row.items():
-            other_shares = row_shares.get("neighbors", 0.0) + row_shares.get("conversation", 0.0)
+        for row, shares in shares_by_row.items():
+            shares_from_others = shares.get("neighbors", 0.0) + shares.get("conversation", 0.0)
             change_by_words = word_weights[row] * (own_scores[row] - old_scores[row])
-            change = change_by_words + (factor - 1) * other_shares
+            change = change_by_words + (factor - 1) * shares_from_others
             self.scores[row] = round(self._ranking.scores[row] + change, 6)
 
     # --- the scores of notes
@@ -635,7 +655,7 @@ class ChunkReading:
         if not self.is_strict and self._table.other_day:
             self._lower_other_days()
         if self._ranking.is_told and self._table.feedback:
-            self._learn_from_best()
+            self._raise_notes_on_topic()
         if self._ranking.is_told and self._table.told_several:
             self._spread_over_conversations()
         factors = dict.fromkeys(self._archived, self._table.archived)
@@ -648,39 +668,39 @@ class ChunkReading:
 
         What is written on one day is often about one thing. A day that has a good note loses little.
         """
-        notes = [
+        notes_alone = [
             note
             for row, note in self._features.items()
             if note.conversation is None and row in self.scores
         ]
-        best_of_day: dict[str, float] = {}
-        for note in notes:
-            best_so_far = best_of_day.get(note.day, 0.0)
-            best_of_day[note.day] = max(best_so_far, self.scores[note.row])
-        if len(best_of_day) < 2:
+        best_score_of_day: dict[str, float] = {}
+        for note in notes_alone:
+            best_so_far = best_score_of_day.get(note.day, 0.0)
+            best_score_of_day[note.day] = max(best_so_far, self.scores[note.row])
+        if len(best_score_of_day) < 2:
             return
-        highest = max(best_of_day.values())
-        for note in notes:
-            loss = self._table.other_day * (highest - best_of_day[note.day])
+        highest = max(best_score_of_day.values())
+        for note in notes_alone:
+            # `other_day` is below 0, so the loss is, too. It is 0 on the day of the best note.
+            loss = self._table.other_day * (highest - best_score_of_day[note.day])
             if loss:
                 self._adjustments.other_days[note.row] = loss
                 self._change(note.row, loss)
 
-    def _learn_from_best(self) -> None:
-        """Raise the scores of notes and chunks about the topic of the best notes (`feedback`).
-
-        `texts_not_read_yet` are texts of turns of conversations, which nothing else reads. They do
-        not get into `self.texts`.
-        """
+    def _raise_notes_on_topic(self) -> None:
+        """Raise the scores of notes and chunks about the topic of the best notes (`feedback`)."""
         ranking = self._ranking
-        best = nlargest(SOURCES, self.scores, key=lambda row: (self.scores[row], row))
+        best_rows = nlargest(SOURCES, self.scores, key=lambda row: (self.scores[row], row))
         highest = max(self.scores.values(), default=0.0)
-        texts_not_read_yet = self._read([row for row in best if row not in self.texts])
-        texts = self.texts | texts_not_read_yet
+        # Turns of conversations were not read. Their texts are needed here only, so they do not get
+        # into `self.texts`.
+        texts_of_turns = self._read_texts([row for row in best_rows if row not in self.texts])
+        texts = self.texts | texts_of_turns
         # The best notes tell the topic, each as much as it scores.
-        sources = [(texts[row].text, self.scores[row]) for row in best if self.scores[row] > 0]
+        sources = [(texts[row].text, self.scores[row]) for row in best_rows if self.scores[row] > 0]
         shares = topic_shares(sources, ranking.rows_of, ranking.rarity, self.scores)
         for row, share in shares.items():
+            # A note that is all about the topic gains `feedback` of the highest score.
             gain = self._table.feedback * highest * share
             self._adjustments.gains[row] = gain
             self._change(row, gain)
@@ -699,6 +719,7 @@ class ChunkReading:
             better_count = min(better_counts.get(note.conversation, 0), MAX_BETTER)
             better_counts[note.conversation] = better_count + 1
             if better_count:
+                # `told_several` is below 0, so the loss is, too.
                 loss = self._table.told_several * better_count
                 self._adjustments.losses[row] = loss
                 self._change(row, loss)
@@ -735,19 +756,24 @@ class ChunkReading:
         """
         if row not in self.scores:
             return {}
+        # What the note gained or lost after its chunks were scored.
         gain = self._adjustments.gains.get(row, 0.0)
         loss = self._adjustments.losses.get(row, 0.0)
         other_day = self._adjustments.other_days.get(row, 0.0)
-        if row not in self._parts_of_note:
-            # The difference comes from `_rescale`, or from a factor of archived notes.
+        was_scored_by_chunks = row in self._parts_of_note
+        if not was_scored_by_chunks:
+            # The score of the ranking, and what was changed here. What none of the adjustments
+            # explains comes from `_rescale_uncut_notes`, or from the factor of an archived note.
             change = self.scores[row] - self._ranking.scores[row] - gain - loss - other_day
             parts = self._ranking.shares(row) | {"passage": change, "feedback": gain}
             parts["other_day"] = other_day
             parts["several"] = parts.get("several", 0.0) + loss
             return {name: round(value, 3) for name, value in parts.items() if round(value, 3)}
+
+        # The note and its best chunk.
         best_chunk = max(self.chunks[row], key=lambda chunk: chunk.score)
         parts = self._parts_of_note[row] | best_chunk.parts
-        # The only chunk is the whole note.
+        # A single chunk is the whole note, so nothing is said of a passage.
         if len(self.chunks[row]) == 1:
             parts["words"] += parts.pop("passage")
         parts["feedback"] = gain
@@ -756,8 +782,9 @@ class ChunkReading:
         factor = self._adjustments.factors.get(row, 1.0)
         return {name: round(value * factor, 3) for name, value in parts.items() if round(value, 3)}
 
-    def shown(self, note_text: NoteText) -> tuple[str, int]:
+    def snippet_of(self, note_text: NoteText) -> tuple[str, int]:
         """Return (snippet from the best chunk of a note, its line in the file counted from 1)."""
+        # Choose the part of the text: its best chunk.
         chunks = self.chunks.get(note_text.row, ())
         if chunks:
             best = max(chunks, key=lambda chunk: chunk.score)
@@ -766,6 +793,7 @@ class ChunkReading:
         else:
             start, stop = self._shown_part(note_text)
 
+        # Cut the snippet out of it. A short part needs no choice.
         if stop - start <= SNIPPET:
             passage, line = shortened(note_text.text, start, stop)
         else:
@@ -774,9 +802,12 @@ class ChunkReading:
                 places = chunks[0].places
             else:
                 places_in_chunk = self._finder.places(note_text.text[start:stop])
-                places = [(start + offset, word) for offset, word, _ in places_in_chunk]
+                places = [
+                    (start + offset, word_number) for offset, word_number, _ in places_in_chunk
+                ]
             word_weights = [word.weight for word in self._ranking.words]
             passage, line = snippet(note_text.text, start, stop, sorted(places), word_weights)
+        # `line` is counted in the text. The frontmatter comes before it in the file.
         return passage, line + note_text.front.count("\n")
 
     def _shown_part(self, note_text: NoteText) -> tuple[int, int]:
@@ -832,7 +863,7 @@ class ChunkReading:
             return self._is_anything_near_or_certain(floor)
         # Longer words do not count for relevance. So if a word was found only as the beginning of
         # longer words, the relevance is too low to decide.
-        if any(word.is_open for word in ranking.words):
+        if any(word.may_be_longer for word in ranking.words):
             return True
         return any(self.relevance_of(passage) >= floor for passage in self._passages)
 
@@ -847,12 +878,13 @@ class ChunkReading:
         # a home of _MANY_NOTES asks for the whole of `related`, and an empty one for the half.
         share_of_size = log2(ranking.context.size) / log2(_MANY_NOTES)
         least_cosine = self._related * (1 + min(1.0, share_of_size)) / 2
-        if (ranking.nearest or 0.0) >= least_cosine:
+        highest_cosine = ranking.nearest or 0.0
+        if highest_cosine >= least_cosine:
             return True
         for passage in self._passages:
             has_vector = passage.row in ranking.cosines
-            least = _CERTAIN_RELEVANCE if has_vector else floor
-            if self.relevance_of(passage) >= least:
+            least_relevance = _CERTAIN_RELEVANCE if has_vector else floor
+            if self.relevance_of(passage) >= least_relevance:
                 return True
         return False
 
@@ -920,7 +952,7 @@ class ChunkReading:
             reasons.append("prefix")
         return reasons
 
-    def matched(self, note_text: NoteText) -> MatchedWords:
+    def matched_words(self, note_text: NoteText) -> MatchedWords:
         """Return the words of the query that a note contains."""
         return self._words_of_bits(self._bits_of_note(note_text))
 
@@ -929,12 +961,14 @@ class ChunkReading:
         row = note_text.row
         if not self.is_strict:
             return self._ranking.bits_of(row)
-        # In a search for all words, the ranking does not know the words, so the text is read.
+        # In a search for all words, the ranking does not know the words. A note that was not cut
+        # into chunks is read here.
         if row not in self._bits:
             self._bits[row] = self._bits_of_names(note_text)
             for start, stop in note_text.spans:
                 for _, _, word_bits in self._finder.places(note_text.text[start:stop]):
                     self._bits[row] |= word_bits
+        # `_bits` has only the words in the names of a note with chunks. The chunks have the others.
         bits = self._bits[row]
         for chunk in self.chunks.get(row, ()):
             bits |= chunk.bits
@@ -946,9 +980,9 @@ class ChunkReading:
         text_words: list[str] = []
         spelled: list[str] = []
         has_longer = False
-        for number, word in enumerate(self._ranking.words):
-            marks = marks_of(bits, number)
-            # The text has only a longer word. A weak word counts here, too.
+        for word_number, word in enumerate(self._ranking.words):
+            marks = marks_of(bits, word_number)
+            # `LOOSE` alone: the text has only a longer word. A weak word counts here, too.
             if (marks & IN_TEXT) == LOOSE:
                 has_longer = True
             # A weak word itself says too little to be a reason.
@@ -975,9 +1009,10 @@ def _score_words(chunks: Collection[Chunk], scorer: TermScorer, brevity: float) 
     average_words = sum(chunk.words for chunk in chunks) / len(chunks) or 1
     average_name_words = sum(chunk.name_words for chunk in chunks) / len(chunks) or 1
     for chunk in chunks:
-        # A long text has a higher saturation, which lowers its score
+        # k1 * (1 - b + b * length / average length) of BM25: more for a long text, whose words
+        # then count less.
         saturation = _K1 * (1 - brevity + brevity * chunk.words / average_words)
-        # Words in a long title count less
+        # Words in a title that is longer than the average count less, too.
         title_factor = 1.0
         if chunk.name_words:
             excess_length = chunk.name_words / average_name_words - 1
@@ -997,14 +1032,15 @@ def _word_score(chunk: Chunk, scorer: TermScorer, saturation: float, title_facto
     saturation: how little repetitions add: a word that occurs n times counts n / (n + saturation).
     title_factor: how much a word in the title counts, compared with a title of average length.
     """
+    # The marks in titles, and all others.
     title_bits = chunk.bits & scorer.in_titles
     text_bits = chunk.bits ^ title_bits
-    # Each word as if it occurred once
+    # Each word as if it occurred once: n / (n + saturation) with n = 1.
     score = (scorer[text_bits] + title_factor * scorer[title_bits]) / (1 + saturation)
-    for word, count in chunk.counts.items():
-        # A word in the title already counts as if it were repeated very often
-        is_in_title = bool(marks_of(chunk.bits, word) & TITLE)
+    for word_number, count in chunk.counts.items():
+        # A word in the title already counts as if it were repeated very often.
+        is_in_title = bool(marks_of(chunk.bits, word_number) & TITLE)
         if count > 1 and not is_in_title:
             for_repetitions = count / (count + saturation) - 1 / (1 + saturation)
-            score += scorer.weights[word] * for_repetitions
+            score += scorer.weights[word_number] * for_repetitions
     return score

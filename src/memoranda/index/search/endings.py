@@ -44,12 +44,15 @@ def other_endings(word: str) -> set[str]:
 def _forms_of(word: str) -> set[str]:
     """Return a word with each ending that its own ending may be replaced by."""
     forms: set[str] = set()
+    # A word that ends in a vowel has an ending already, so at least its last letter is replaced.
     longest_stem = len(word)
     if word[-1] in _ENDS:
         longest_stem -= 1
+    # Cut the word at every place: `врач` and `а`, `вра` and `ча`.
     for length in range(_LEAST_STEM_LETTERS, longest_stem + 1):
         stem = word[:length]
-        for endings in _endings_beside().get(word[length:], ()):
+        ending_of_word = word[length:]
+        for endings in _endings_beside().get(ending_of_word, ()):
             forms.update([stem + ending for ending in endings])
     return forms
 

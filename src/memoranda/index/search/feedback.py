@@ -61,6 +61,7 @@ def topic_shares(
     rarity: returns the weight of a word from the number of notes that contain it.
     candidates: the rows of the notes that may gain.
     """
+    # Find the topic: words that are frequent in the best notes and rare in others.
     topic: list[_TopicWord] = []
     for word, frequency in _frequent_words(sources):
         rows = rows_of(word)
@@ -70,13 +71,14 @@ def topic_shares(
             topic.append(_TopicWord(frequency * word_rarity, rows, word_rarity))
     topic.sort(key=lambda word: word.weight, reverse=True)
 
-    shares: dict[int, float] = {}
+    # Add up what each candidate has of it.
+    amounts: dict[int, float] = {}
     candidate_rows = set(candidates)
     for topic_word in topic[:_MAX_TOPIC_WORDS]:
         for row in candidate_rows.intersection(topic_word.rows):
-            shares[row] = shares.get(row, 0.0) + topic_word.weight * topic_word.rarity
-    highest = max(shares.values(), default=0.0) or 1.0
-    return {row: share / highest for row, share in shares.items()}
+            amounts[row] = amounts.get(row, 0.0) + topic_word.weight * topic_word.rarity
+    highest = max(amounts.values(), default=0.0) or 1.0
+    return {row: amount / highest for row, amount in amounts.items()}
 
 
 def _frequent_words(sources: Sequence[tuple[str, float]]) -> list[tuple[str, float]]:
@@ -86,25 +88,27 @@ def _frequent_words(sources: Sequence[tuple[str, float]]) -> list[tuple[str, flo
     sources have a frequency of 1 together. A source counts by its score, not by its length.
     """
     # All scores may be 0.
-    total = sum(score for _, score in sources) or 1.0
-    frequencies: defaultdict[str, float] = defaultdict(float)
-    forms: dict[str, str] = {}
-    # The best notes share many words, and finding a stem takes long.
+    total_score = sum(score for _, score in sources) or 1.0
+    frequencies_by_stem: defaultdict[str, float] = defaultdict(float)
+    first_form_by_stem: dict[str, str] = {}
+    # A cache: word -> stem. The best notes share many words, and finding a stem takes long.
     stems: dict[str, str] = {}
     for text, score in sources:
         counts = _counts(text[:_MAX_CHARACTERS])
         if not counts:
             continue
-        share = score / total / counts.total()
+        # The frequency of one occurrence of a word in this source.
+        share_of_source = score / total_score
+        share_of_occurrence = share_of_source / counts.total()
         for word, count in counts.items():
-            stemmed = stems.get(word)
-            if stemmed is None:
-                stemmed = word if is_cjk(word) else stem(word)
-                stems[word] = stemmed
-            forms.setdefault(stemmed, word)
-            frequencies[stemmed] += share * count
-    most_frequent = nlargest(_MAX_LOOKED_UP, frequencies.items(), key=itemgetter(1))
-    return [(forms[stemmed], frequency) for stemmed, frequency in most_frequent]
+            word_stem = stems.get(word)
+            if word_stem is None:
+                word_stem = word if is_cjk(word) else stem(word)
+                stems[word] = word_stem
+            first_form_by_stem.setdefault(word_stem, word)
+            frequencies_by_stem[word_stem] += share_of_occurrence * count
+    most_frequent = nlargest(_MAX_LOOKED_UP, frequencies_by_stem.items(), key=itemgetter(1))
+    return [(first_form_by_stem[word_stem], frequency) for word_stem, frequency in most_frequent]
 
 
 def _counts(text: str) -> Counter[str]:

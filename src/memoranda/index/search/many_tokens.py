@@ -41,6 +41,7 @@ class ManyTokens:
     def _in_word(self, word: str) -> list[int]:
         """Return the positions of the tokens that are in a word."""
         positions: list[int] = []
+        # A token can only be in a word that has its beginning.
         for beginning in self._by_beginning.keys() & _short_parts(word):
             positions += [
                 position
@@ -51,6 +52,11 @@ class ManyTokens:
 
 
 def _short_parts(word: str) -> set[str]:
-    """Return all parts of a word that have one, two or three characters."""
+    """Return all parts of a word that have one, two or three characters.
+
+    `tea` → `t`, `e`, `a`, `te`, `ea`, `tea`.
+    """
+    # `map` joins each character and the next one, then each pair and the character after it.
     pairs = list(map(add, word, word[1:]))
-    return {*word, *pairs, *map(add, pairs, word[2:])}
+    triples = map(add, pairs, word[2:])
+    return {*word, *pairs, *triples}

@@ -1,6 +1,11 @@
 """Read queries of words, phrases and operators. Questions are read in `question`.
 
-Source: contract 000b, 6. All text of a user is put into quoted FTS5 strings, so no input can act as syntax.
+Source: contract 000b, 6. All text of a user is put into quoted FTS5 strings, so no input can act as
+syntax.
+
+A *term* is a word or a phrase of a query. A term may have several words: `time-zone` has `time` and
+`zone`. A *clause* is what is between two ORs. A *run* is Chinese or Japanese text without blanks,
+which the index keeps as pairs of characters.
 """
 
 from __future__ import annotations
@@ -61,7 +66,7 @@ class Term:
     text: the term as written, without quotes.
     phrase: the text for FTS5, not quoted yet.
     words: the folded words of the term.
-    open: whether the last word may be the beginning of a longer word.
+    may_be_longer: whether the last word may be the beginning of a longer word.
     single: whether the term is one Chinese or Japanese character. The index has pairs of them, so
         the character always matches as a prefix.
     other_spellings: other spellings as phrases, such as `wifi` for `Wi-Fi`.
@@ -71,7 +76,7 @@ class Term:
     text: str
     phrase: str
     words: tuple[str, ...]
-    open: bool
+    may_be_longer: bool
     single: bool = False
     other_spellings: tuple[str, ...] = ()
     is_bare: bool = False
@@ -171,7 +176,7 @@ def term(text: str, *, phrase: bool = False) -> Term | None:
     """
     # A shortcut for most terms: one word of ASCII letters in lower case.
     if text.isascii() and text.isalpha() and text.islower():
-        return Term(text, text, (text,), open=not phrase, is_bare=not phrase)
+        return Term(text, text, (text,), may_be_longer=not phrase, is_bare=not phrase)
     phrase_tokens = _phrase_tokens(text)
     if not phrase_tokens:
         return None
@@ -180,7 +185,7 @@ def term(text: str, *, phrase: bool = False) -> Term | None:
         text.strip(),
         fts_phrase,
         tuple(phrase_tokens),
-        open=not phrase and _may_go_on(phrase_tokens),
+        may_be_longer=not phrase and _may_be_longer(phrase_tokens),
         single=single,
         other_spellings=() if phrase else _other_spellings(text),
         is_bare=not phrase,
@@ -196,7 +201,7 @@ def _phrase_tokens(text: str) -> list[str]:
     return phrase_tokens
 
 
-def _may_go_on(words: list[str]) -> bool:
+def _may_be_longer(words: list[str]) -> bool:
     """Whether the last of these words may be the beginning of a longer word.
 
     A number after other words may not: `1.1` must not find `1.10`.
@@ -209,16 +214,17 @@ def _may_go_on(words: list[str]) -> bool:
 
 def _other_spellings(text: str) -> tuple[str, ...]:
     """Return other spellings of a compound or a number as phrases: `getUser` → `get user`."""
+    # The spellings of each compound in the text. A long text is not a name.
+    spellings_of_compounds = []
     if len(text) <= _MAX_COMPOUND_CHARACTERS:
-        spellings = compounds(text)
-    else:
-        spellings = []
+        spellings_of_compounds = compounds(text)
+    # A number in other ways of writing, an amount without its currency, or a compound.
     forms = number_forms(text)
     if not forms and _WITH_CURRENCY.fullmatch(text):
         forms = [text.strip("$€£¥")]
     # The text must be one compound and nothing else.
-    elif len(spellings) == 1:
-        forms += filter(None, spellings[0])
+    elif len(spellings_of_compounds) == 1:
+        forms += filter(None, spellings_of_compounds[0])
     return tuple(query_text(form)[0] for form in forms)
 
 
@@ -261,6 +267,7 @@ def _clauses(pieces: list[Term | str]) -> tuple[list[Clause], bool]:
         if isinstance(piece, Term):
             terms.append(piece)
         elif piece == "NOT" and isinstance(next_piece, Term):
+            # This takes the next piece, too.
             without.append(next_piece)
             remaining.popleft()
             has_operator = True
@@ -297,18 +304,20 @@ def _reduced(clause: Clause) -> Clause:
     A clause with more than MAX_TERMS terms also loses its uninformative terms. In a short clause,
     two neighboring words may also match as one word.
     """
-    by_phrase: dict[str, Term] = {}
-    # Backwards, so that the first of equal terms replaces the later ones.
+    # Leave out repeated terms. Backwards, so that the first of equal terms replaces the later ones.
+    terms_by_phrase: dict[str, Term] = {}
     for this_term in reversed(clause.terms):
-        by_phrase[this_term.phrase.casefold()] = this_term
-    terms = list(by_phrase.values())[::-1]
+        terms_by_phrase[this_term.phrase.casefold()] = this_term
+    terms = list(terms_by_phrase.values())[::-1]
+
+    # Shorten a long clause, and join neighbors in a short one.
     if len(terms) > MAX_TERMS:
         informative_words = set(words(" ".join([this_term.text for this_term in terms])))
         informative_terms = [
             this_term
             for this_term in terms
             # A phrase in quotes is always meant.
-            if not this_term.open or not informative_words.isdisjoint(this_term.words)
+            if not this_term.may_be_longer or not informative_words.isdisjoint(this_term.words)
         ]
         terms = (informative_terms or terms)[:MAX_TERMS]
     if len(terms) <= _MAX_JOINED_TERMS:
@@ -347,7 +356,8 @@ def is_plain(text: str) -> bool:
     Only the end of a long text is checked for informative words, so that the whole text need not be
     parsed. Chinese and Japanese words do not count.
     """
-    if '"' in text or "\0" in text or not _OPERATORS.isdisjoint(text.split()):
+    has_operator = not _OPERATORS.isdisjoint(text.split())
+    if has_operator or '"' in text or "\0" in text:
         return False
     tail = text
     if len(text) > _PLAIN_TAIL_CHARACTERS:
@@ -374,14 +384,15 @@ def relaxable(query: ParsedQuery, *, quotes: bool = False, least: int = 3) -> bo
         return False
     terms = [bare_term for bare_term in query.clauses[0].terms if bare_term.is_bare]
     if least <= _PAIR:
-        counts = [_weight(bare_term.words[-1], _MIN_PAIR_RUN) for bare_term in terms]
+        # Each term counts, however many words it has.
+        counts = [_count_as_words(bare_term.words[-1], _MIN_PAIR_RUN) for bare_term in terms]
     else:
         all_words = chain.from_iterable([bare_term.words for bare_term in terms])
-        counts = [_weight(word, _MIN_LONG_RUN) for word in all_words]
+        counts = [_count_as_words(word, _MIN_LONG_RUN) for word in all_words]
     return sum(counts) >= least
 
 
-def _weight(word: str, min_run: int) -> int:
+def _count_as_words(word: str, min_run: int) -> int:
     """Return as how many words a word counts.
 
     A Chinese or Japanese run of at least `min_run` characters counts as half its characters:

@@ -2,6 +2,10 @@
 
 Filters and terms become FTS5 expressions. Ranking gets the notes, their texts and their features.
 If very many notes match, only the newest are read, so even very common terms take little time.
+
+A *row* is the number of a note in the index: the rowid in every full-text table. Rows only grow, so
+the highest is the newest note. A *facet* is a word in these tables that stands for a filter, such as
+a project (filters.py). A *match* is an FTS5 expression, as it stands behind `match` in SQL.
 """
 
 from __future__ import annotations
@@ -67,7 +71,7 @@ _CACHE_BYTES = 20_000_000
 _MAX_NOTES_OF_RARE_WORD = 5_000
 # In an index of this size or more, a prefix is replaced by the words that begin with it. In a
 # smaller one, FTS5 finds the prefix faster than we find the words.
-_MIN_SIZE_TO_SPELL_OUT = 1 << 17
+_MIN_SIZE_TO_EXPAND = 1 << 17
 # If more words begin with a prefix, FTS5 gets the prefix and joins all their notes.
 _MAX_LONGER_WORDS = 1_000
 # Up to this number of rows, the SQL lists the rows, and sorts equal scores by time.
@@ -95,13 +99,13 @@ _MAX_SPELLING_COUNT = 100
 _PREFIX = lazy_pattern(r'"(?:[!#-/:-@[-`{-~ ]*([A-Za-z0-9]+)[!#-/:-@[-`{-~ ]*"\*|(?:[^"]|"")*")')
 # Selects a prefix (which need not be a word), and then the words that begin with it. Each word is
 # found as the next one after the word before. No character of a word is less than char(1).
-_LONGER = (
+_WORDS_WITH_PREFIX = (
     "with recursive longer(word) as (select :prefix union all"
     " select (select term from words where term >= word || char(1) limit 1) from longer where word glob :prefix || '*'"
     " limit :most) select word from longer where word glob :prefix || '*'"
 )
 # Stands for a list of rows in SQL. The rows are passed as one parameter, a JSON list (`_json`).
-_GIVEN = "(select value from json_each(?))"
+_ROWS_PARAMETER = "(select value from json_each(?))"
 # A condition: :viewer sees the note of feature `f`.
 _VISIBLE = (
     "(:viewer is null or exists"
@@ -298,12 +302,13 @@ def search_context(
 
     viewer: the agent that asks. None is the owner, who sees all notes.
     """
-    # Results that include uncommitted changes must not be cached.
+    # The cache of the connection. Results that include uncommitted changes must not get into it.
     if db.in_transaction:
         cache = QueryCache()
     else:
         cache = held(db, QueryCache)
     with snapshot(db):
+        # After a change of the index, the cached results may be wrong.
         present_version = version(db)
         if cache.version != present_version:
             cache.clear()
@@ -353,11 +358,14 @@ class SearchContext:
             self.table = NAMES
             self._column = "title : "
         self.is_filtered = bool(self._filters.sql or query.metadata or query.contains)
+        # The ids of all projects, by name.
         self._projects = project_ids(db)
+        # The time at which notes must be valid, if any.
         moment = query.as_of or query.valid_at
         self.invalid: list[int] = []
         if moment is not None:
             self.invalid = filters.invalid_at(self.spans, moment, query.upheld)
+        # The condition for full-text tables, in which the row is called `rowid`.
         self._valid_condition = self._valid_only("rowid")
 
     @cached_property
@@ -387,20 +395,22 @@ class SearchContext:
             return expression(*wanted(self.db, self.query, self._viewer))
         return expression(self.needed, self.unwanted, text)
 
-    def loose(self, query_term: Term) -> str:
+    def broad_expression(self, query_term: Term) -> str:
         """Return the FTS5 expression of a term that also finds longer words and other forms.
 
         A term in more than COMMON notes does not match longer words. A term of at most two letters
         matches longer words only if no note contains the term itself. The `s` of `Anna's` never
         matches longer words.
         """
+        # `Anna's` has the words `anna` and `s`.
         last_word = query_term.words[-1]
         is_possessive = last_word == "s" and len(query_term.words) > 1
-        is_prefix = query_term.open and not is_possessive
+        is_prefix = query_term.may_be_longer and not is_possessive
         if is_prefix:
             # `to` as a prefix would find half of all words.
             most_notes = 0 if len(last_word) <= 2 else COMMON
-            is_prefix = self.held(query_term) <= most_notes
+            is_prefix = self.count_of_term(query_term) <= most_notes
+        # The term itself, and its other forms as they are.
         expressions = [self._expression_of(query_term, is_prefix)]
         expressions += [self._expression_of_text(text) for text in self.alternatives(query_term)]
         if len(expressions) > 1:
@@ -431,19 +441,22 @@ class SearchContext:
             return []
         cache_key = ("alternatives", query_term)
         if cache_key not in self._cache:
-            words = list(query_term.other_spellings)
-            text = shortened(query_term.text)
-            if not self._is_anywhere(text):
-                words += other_forms(text)
-            if len(query_term.words) == 1 and not query_term.single:
-                words += inflections(query_term.words[0])
-                words += self.other_endings(query_term.words[0])
-                words += self._in_two_words(query_term.words[0])
-            # `Anna's` also finds `Anna`.
-            elif len(query_term.words) == 2 and query_term.words[1] == "s":
-                words.append(query_term.words[0])
-            words = [word for word in dict.fromkeys(words) if self._is_anywhere(word)]
-            self._cache.keep({cache_key: words}, 40 * len(words))
+            texts = list(query_term.other_spellings)
+            text_as_typed = shortened(query_term.text)
+            # Simplified or traditional characters. Other scripts have no other forms.
+            if not self._occurs(text_as_typed):
+                texts += other_forms(text_as_typed)
+            first_word, *further_words = query_term.words
+            if not further_words and not query_term.single:
+                texts += inflections(first_word)
+                texts += self.other_endings(first_word)
+                texts += self._splits_into_two_words(first_word)
+            elif further_words == ["s"]:
+                # `Anna's` also finds `Anna`.
+                texts.append(first_word)
+            texts = [text for text in dict.fromkeys(texts) if self._occurs(text)]
+            # About 40 bytes for each text.
+            self._cache.keep({cache_key: texts}, 40 * len(texts))
         return self._cache[cache_key]
 
     def other_endings(self, word: str) -> list[str]:
@@ -457,33 +470,36 @@ class SearchContext:
             return []
         cache_key = ("endings", word)
         if cache_key not in self._cache:
-            # One look at all words with a common beginning is faster than one for each form.
-            beginning = forms[0]
-            while not forms[-1].startswith(beginning):
-                beginning = beginning[:-1]
+            # One look at all words with a common beginning is faster than one for each form. What
+            # the first and the last of sorted texts begin with, all of them begin with.
+            common_beginning = forms[0]
+            while not forms[-1].startswith(common_beginning):
+                common_beginning = common_beginning[:-1]
             rows = self.db.execute(
                 "select term from stems where term between ? and ?",
-                (beginning, beginning + "\uffff"),
+                (common_beginning, common_beginning + "\uffff"),
             )
-            terms = {term for (term,) in rows}
-            forms_in_notes = [form for form in forms if form in terms]
+            words_in_notes = {word_in_notes for (word_in_notes,) in rows}
+            forms_in_notes = [form for form in forms if form in words_in_notes]
             self._cache.keep({cache_key: forms_in_notes}, 40 * len(forms_in_notes))
         return self._cache[cache_key]
 
-    def _in_two_words(self, word: str) -> list[str]:
+    def _splits_into_two_words(self, word: str) -> list[str]:
         """Return a word as two words that some notes contain: `timezone` → `time zone`."""
         if not word.isascii() or not word.isalpha() or len(word) > _MAX_PARTED_LETTERS:
             return []
         pairs: list[str] = []
+        # Try every place to cut, from `tim ezone` to `timez one`. Looking a part up takes longer than
+        # knowing stop words, so this is done last.
         for cut in range(_MIN_PART_LETTERS, len(word) - _MIN_PART_LETTERS + 1):
             first = word[:cut]
             second = word[cut:]
             has_stop_word = first in stop_words() or second in stop_words()
-            if not has_stop_word and self._is_anywhere(first) and self._is_anywhere(second):
+            if not has_stop_word and self._occurs(first) and self._occurs(second):
                 pairs.append(f"{first} {second}")
         return pairs
 
-    def _is_anywhere(self, text: str) -> bool:
+    def _occurs(self, text: str) -> bool:
         """Whether any note contains the word or phrase, even a note that the viewer may not see."""
         return self.count(self._expression_of_text(text), 1) > 0
 
@@ -492,9 +508,10 @@ class SearchContext:
 
         whole: whether to match only whole words as written, without longer words and other forms.
         """
-        expression_of = self._expression_of if whole else self.loose
+        expression_of = self._expression_of if whole else self.broad_expression
         clauses: list[str] = []
         for clause in query.clauses:
+            # `red door NOT lock` → `"red"* AND "door"*`
             text = " AND ".join([expression_of(query_term) for query_term in clause.terms])
             # A clause that only excludes starts from all notes.
             if not text:
@@ -502,9 +519,10 @@ class SearchContext:
             excluded: list[str] = []
             for query_term in clause.without:
                 # Here a longer word counts only if the query has a star.
-                is_prefix = query_term.open and query_term.text.endswith("*")
+                is_prefix = query_term.may_be_longer and query_term.text.endswith("*")
                 excluded.append(self._expression_of(query_term, is_prefix))
             if excluded:
+                # `("red"* AND "door"*) NOT ("lock")`
                 text = f"({text}) NOT ({' OR '.join(excluded)})"
             clauses.append(f"({text})")
         return self.with_filters(" OR ".join(clauses))
@@ -515,13 +533,13 @@ class SearchContext:
             return _NO_SUCH_NOTE
         return any_of(PROJECT, map(str, self._projects.values()))
 
-    def held(self, query_term: Term) -> int:
+    def count_of_term(self, query_term: Term) -> int:
         """Return how many notes contain the term as whole words, counted up to COMMON + 1."""
         return self.count(self._column + query_term.whole, COMMON + 1)
 
-    def is_held(self, query_term: Term) -> bool:
+    def is_in_any_note(self, query_term: Term) -> bool:
         """Whether any note that the viewer sees matches the term."""
-        return self.count(self._if_visible(self.loose(query_term)), 1) > 0
+        return self.count(self._if_visible(self.broad_expression(query_term)), 1) > 0
 
     def count(self, match: str, most: int, table: str = "") -> int:
         """Return how many notes match an FTS5 expression, counted up to `most`.
@@ -529,7 +547,7 @@ class SearchContext:
         table: a full-text table. "" means the table of this context.
         """
         table = table or self.table
-        match = self._spelled_out(match, table)
+        match = self._expand_prefixes(match, table)
         cache_key = ("count", table, match + self._valid_condition, most)
         if cache_key not in self._cache:
             sql = f"select count(*) from (select 1 from {table} where {table} match ?{self._valid_condition} limit ?)"
@@ -550,23 +568,26 @@ class SearchContext:
         table: a full-text table. "" means the table of this context.
         """
         table = table or self.table
-        match = self._spelled_out(match, table)
+        match = self._expand_prefixes(match, table)
         cache_key = ("newest", table, match + self._valid_condition, limit)
         if cache_key in self._cache:
             return self._cache[cache_key]
-        rows = f"select rowid from {table} where {table} match ?{self._valid_condition} order by rowid desc limit ?"
+        newest_rows = (
+            f"select rowid from {table} where {table} match ?{self._valid_condition}"
+            " order by rowid desc limit ?"
+        )
+        # SQLite joins the rows to one text, which is read faster than many rows. None for no rows.
+        sql = f"select group_concat(rowid) from ({newest_rows})"
         try:
-            newest_rows = self.db.execute(
-                f"select group_concat(rowid) from ({rows})", (match, limit)
-            ).fetchone()[0]
+            (joined_rows,) = self.db.execute(sql, (match, limit)).fetchone()
         except sqlite3.OperationalError as error:
             if "phrase queries" not in str(error):
                 raise
             # An old SQLite splits a word of a script that it does not know into a phrase. STEMS has
             # no places of words, so it cannot match phrases.
             return RowList("")
-        # A single text is read faster than many rows.
-        result = RowList(newest_rows or "")
+        result = RowList(joined_rows or "")
+        # About 40 bytes for each row.
         self._cache.keep({cache_key: result}, len(match) + 40 * len(result))
         return result
 
@@ -576,11 +597,12 @@ class SearchContext:
         limit: the most rows to return. If more match than `counted_to(limit)`, the number is only a
             lower bound.
         """
+        # One more than is counted exactly shows that the number is a lower bound.
         most = counted_to(limit) + 1
         if not self.is_filtered:
+            # One row more than wanted shows whether there are more.
             rows = self.newest(match, limit + 1)
             total = len(rows)
-            # There may be more, so they are counted.
             if total > limit:
                 total = self.count(match, most)
             return rows[:limit], total
@@ -594,23 +616,23 @@ class SearchContext:
         matching_rows = self.db.execute(
             f"select f.rowid from {self.table} f join note n on n.row = f.rowid where {where}"
             " order by f.rowid desc limit ?",
-            [self._spelled_out(match), *self._filters.values, sql_limit],
+            [self._expand_prefixes(match), *self._filters.values, sql_limit],
         )
         rows = passing(self.db, self.query, [row for (row,) in matching_rows])
         return rows[:limit], len(rows)
 
-    def _spelled_out(self, match: str, table: str = "") -> str:
+    def _expand_prefixes(self, match: str, table: str = "") -> str:
         """Replace the prefixes in an expression by words: `"plan"*` → `("plan" OR "planner")`.
 
         For a prefix, FTS5 joins the lists of all longer words before it returns the first note. For
         words joined by OR, FTS5 stops reading once it has enough notes. For a small index, and for
         the table of stems, the expression is returned unchanged.
         """
-        if table == STEMS or self.size < _MIN_SIZE_TO_SPELL_OUT:
+        if table == STEMS or self.size < _MIN_SIZE_TO_EXPAND:
             return match
-        return _PREFIX.sub(self._longer, match)
+        return _PREFIX.sub(self._expanded_prefix, match)
 
-    def _longer(self, prefix: re.Match[str]) -> str:
+    def _expanded_prefix(self, prefix: re.Match[str]) -> str:
         """Replace one string of an FTS5 expression, such as `"plan"*`, by `("plan" OR "planner")`.
 
         The string is returned unchanged if it is not the prefix of one word, or if more than
@@ -618,43 +640,50 @@ class SearchContext:
 
         prefix: a match of `_PREFIX`.
         """
-        # Not a prefix, or a prefix of several words
-        if prefix[1] is None:
-            return prefix[0]
-        cache_key = ("longer", prefix[0])
+        # The whole string, such as `"plan"*`, and the word in it.
+        fts_string = prefix[0]
+        word = prefix[1]
+        # Not a prefix, or a prefix of several words.
+        if word is None:
+            return fts_string
+        cache_key = ("longer", fts_string)
         if cache_key not in self._cache:
-            parameters = {"prefix": prefix[1].lower(), "most": _MAX_LONGER_WORDS + 1}
-            rows = self.db.execute(_LONGER, parameters).fetchall()
+            parameters = {"prefix": word.lower(), "most": _MAX_LONGER_WORDS + 1}
+            rows = self.db.execute(_WORDS_WITH_PREFIX, parameters).fetchall()
             # The first row is the prefix.
-            longer_words = [quoted(word) for (word,) in rows[1:]]
-            text = prefix[0].removesuffix("*")
+            longer_words = [quoted(longer_word) for (longer_word,) in rows[1:]]
+            expanded = fts_string.removesuffix("*")
             if len(rows) > _MAX_LONGER_WORDS:
-                text = prefix[0]
+                expanded = fts_string
             elif longer_words:
-                text = f"({' OR '.join([text, *longer_words])})"
-            self._cache.keep({cache_key: text}, len(text))
+                expanded = f"({' OR '.join([expanded, *longer_words])})"
+            self._cache.keep({cache_key: expanded}, len(expanded))
         return self._cache[cache_key]
 
     def passing(self, rows: Iterable[int]) -> list[int]:
         """Return the rows that pass the filters which FTS5 cannot apply, and that are valid."""
-        where = " and ".join([f"n.row in {_GIVEN}", *self._filters.sql])
+        where = " and ".join([f"n.row in {_ROWS_PARAMETER}", *self._filters.sql])
         sql = f"select n.row from note n where {where}{self._valid_only('n.row')}"
         rows_passing = self.db.execute(sql, (_json(rows), *self._filters.values))
         return passing(self.db, self.query, [row for (row,) in rows_passing])
 
     def visible(self, rows: Collection[int]) -> Collection[int]:
         """Return the rows of the notes that pass all filters and that the viewer may see."""
+        # The filters of SQL and Python.
         if self.is_filtered:
             rows = self.passing(rows)
         if self.invalid:
             invalid = set(self.invalid)
             rows = [row for row in rows if row not in invalid]
+        # The filters of FTS5. These rows were not found by a match, so their facets are read.
         if not self.needed and not self.unwanted:
             return rows
-        visible_rows = self.db.execute(
-            f"select row, facet from text where row in {_GIVEN}", (_json(rows),)
+        rows_with_facets = self.db.execute(
+            f"select row, facet from text where row in {_ROWS_PARAMETER}", (_json(rows),)
         )
-        return [row for row, facets in visible_rows if passes(facets, self.needed, self.unwanted)]
+        return [
+            row for row, facets in rows_with_facets if passes(facets, self.needed, self.unwanted)
+        ]
 
     def by_bm25(
         self, query: ParsedQuery, match: str, rows: list[int], most: int, whole: bool
@@ -668,7 +697,7 @@ class SearchContext:
         Terms in more than _MAX_NOTES_OF_RARE_WORD notes are ignored, because bm25() reads every
         note with a term. If all terms are that frequent, `rows` is returned unchanged.
         """
-        expression_of = self._expression_of if whole else self.loose
+        expression_of = self._expression_of if whole else self.broad_expression
         table = self.table
         # A query of a single word without filters reads all its notes in any case, so that bm25()
         # costs nothing more, however many they are.
@@ -679,16 +708,19 @@ class SearchContext:
         ]
         if not rare_terms:
             return rows
-        conjunction = " OR " if len(query.clauses) > 1 else " AND "
-        rare_match = conjunction.join(map(expression_of, rare_terms))
+        # In one clause, all terms must match. Of several clauses, one is enough.
+        operator = " OR " if len(query.clauses) > 1 else " AND "
+        rare_match = operator.join(map(expression_of, rare_terms))
 
         # Limit the rare terms to `rows`. If they are the whole query, they match exactly `rows` and
-        # older rows, so the last row is limit enough, and a long list need not be passed.
+        # older rows, so the last row is limit enough, and a long list need not be passed. The `+`
+        # keeps SQLite from looking up the rows one by one.
+        lowest_row = rows[-1]
         condition = f"{table} match ? and {table}.rowid >= ?"
-        values = [rare_match, rows[-1]]
+        values = [rare_match, lowest_row]
         is_short_list = len(rows) <= _MAX_LISTED_ROWS
         if is_short_list or not self._is_all_of(match, rare_match):
-            condition += f" and +{table}.rowid in {_GIVEN}"
+            condition += f" and +{table}.rowid in {_ROWS_PARAMETER}"
             values.append(_json(rows))
 
         # Notes with equal scores are sorted by the time of their change if they are few. For many,
@@ -703,7 +735,9 @@ class SearchContext:
             f" order by bm25({table}, {_COLUMN_WEIGHTS[table]}), {order_of_ties} limit ?",
             [*values, most],
         )
-        return list(dict.fromkeys([*(row for (row,) in ranked_rows), *rows]))
+        # The best first, then all others. A dict keeps the first of equal rows.
+        best_rows = [row for (row,) in ranked_rows]
+        return list(dict.fromkeys([*best_rows, *rows]))
 
     def _is_rare(self, query_term: Term) -> bool:
         """Whether so few notes contain a term that bm25() can read them all."""
@@ -729,8 +763,8 @@ class SearchContext:
         match: an FTS5 expression.
         """
         rows = self.newest(match, _MAX_NAMED, NAMES)
-        is_sorted_by_names = _MAX_UNSORTED_NAMED < len(rows) < _MAX_NAMED
-        if not is_sorted_by_names:
+        is_to_be_ranked = _MAX_UNSORTED_NAMED < len(rows) < _MAX_NAMED
+        if not is_to_be_ranked:
             return rows
         sql = (
             f"select rowid from {NAMES} where {NAMES} match ?{self._valid_condition}"
@@ -743,12 +777,17 @@ class SearchContext:
 
         match: an FTS5 expression.
         """
+        # `note_fold` has the names of notes as `key` folds them.
         sql = "select note from note_fold where fold = ? order by note desc limit 20"
-        rows = self.db.execute(sql, (key(self.query.text),)).fetchall()
-        if not rows:
+        title_rows = [row for (row,) in self.db.execute(sql, (key(self.query.text),))]
+        if not title_rows:
             return []
-        sql = f"select rowid from {self.table} where {self.table} match ? and rowid in {_GIVEN}{self._valid_condition}"
-        values = (self._spelled_out(match), _json(row for (row,) in rows))
+        # Keep those that match, and so pass the filters.
+        sql = (
+            f"select rowid from {self.table} where {self.table} match ?"
+            f" and rowid in {_ROWS_PARAMETER}{self._valid_condition}"
+        )
+        values = (self._expand_prefixes(match), _json(title_rows))
         return [row for (row,) in self.db.execute(sql, values)]
 
     def texts(self, rows: Sequence[int], terms: Callable[[], Sequence[Term]]) -> list[NoteText]:
@@ -765,7 +804,7 @@ class SearchContext:
             "select n.row, p.name, n.title, n.aliases, n.tags, n.path, t.headings,"
             " t.front, t.header, t.text, t.passages, t.chunks, t.speakers"
             " from note n join project p on p.id = n.project join text t on t.row = n.row"
-            f" where n.row in {_GIVEN}",
+            f" where n.row in {_ROWS_PARAMETER}",
             (_json(rows),),
         )
         note_texts: list[NoteText] = []
@@ -804,18 +843,18 @@ class SearchContext:
         whole_text = [(0, len(stored.text))]
         if not stored.passages:
             return whole_text
-        phrases = [
-            query_term.prefix if query_term.open else query_term.whole for query_term in terms()
-        ]
-        first = stored.row * FIRST_PASSAGE
-        last = first + stored.passages - 1
-        passages: list[int] = []
+        phrases = [_fts_string(query_term, query_term.may_be_longer) for query_term in terms()]
+        # The passages of a note have rows of their own, one after the other.
+        first_row = stored.row * FIRST_PASSAGE
+        last_row = first_row + stored.passages - 1
+        passage_rows: list[int] = []
         if phrases:
-            passages = self._passages(" AND ".join(phrases), first, last)
-            passages = passages or self._passages(" OR ".join(phrases), first, last)
+            passage_rows = self._passages(" AND ".join(phrases), first_row, last_row)
+            if not passage_rows:
+                passage_rows = self._passages(" OR ".join(phrases), first_row, last_row)
         spans = self.db.execute(
-            f"select start, stop from passage where row in {_GIVEN} order by row",
-            (_json(passages or [first]),),
+            f"select start, stop from passage where row in {_ROWS_PARAMETER} order by row",
+            (_json(passage_rows or [first_row]),),
         ).fetchall()
         return spans or whole_text
 
@@ -836,15 +875,17 @@ class SearchContext:
         Rows with equal scores are sorted by the time of their change, the last first, then by
         permalink.
         """
+        # Only of rows with equal scores, the index is asked for more.
         rows_per_score = Counter(scores.values())
-        equal = [row for row, score in scores.items() if rows_per_score[score] > 1]
-        if not equal:
+        equal_rows = [row for row, score in scores.items() if rows_per_score[score] > 1]
+        if not equal_rows:
             return sorted(scores, key=scores.__getitem__, reverse=True)
-        row_cursor = self.db.execute(
-            f"select row, changed, permalink from note where row in {_GIVEN}", (_json(equal),)
+        ties = self.db.execute(
+            f"select row, changed, permalink from note where row in {_ROWS_PARAMETER}",
+            (_json(equal_rows),),
         )
-        order_by_row = {row: (-changed, permalink) for row, changed, permalink in row_cursor}
-        return sorted(scores, key=lambda row: (-scores[row], *order_by_row.get(row, ()), row))
+        tie_breaks = {row: (-changed, permalink) for row, changed, permalink in ties}
+        return sorted(scores, key=lambda row: (-scores[row], *tie_breaks.get(row, ()), row))
 
     @cached_property
     def size(self) -> int:
@@ -854,17 +895,18 @@ class SearchContext:
         how many of them there are.
         """
         sql = "select sum(t.notes) from project p cross join tally t on t.project = p.id and t.folder = ''"
-        (number,) = self.db.execute(sql).fetchone()
+        (note_count,) = self.db.execute(sql).fetchone()
         # The sum of no rows is None.
-        number = max(_MIN_SIZE, number or 0)
-        return 1 << (number - 1).bit_length()
+        note_count = max(_MIN_SIZE, note_count or 0)
+        # 5 to 8 → 8, 9 to 16 → 16
+        return 1 << (note_count - 1).bit_length()
 
     def archived(self, rows: Iterable[int]) -> set[int]:
         """Return the rows that are archived memories."""
         archive = self._projects.get(ARCHIVE_PROJECT)
         if archive is None:
             return set()
-        sql = f"select row from note where project = ? and row in {_GIVEN}"
+        sql = f"select row from note where project = ? and row in {_ROWS_PARAMETER}"
         return {row for (row,) in self.db.execute(sql, (archive, _json(rows)))}
 
     def unfilled(self, rows: Iterable[int]) -> set[int]:
@@ -873,15 +915,18 @@ class SearchContext:
 
     def features(self, rows: Iterable[int]) -> list[Features]:
         """Return the features of these notes. Notes that no longer exist are left out."""
+        # The cache has the features of a note under its row. None for a note that is not there yet.
         features_by_row = {row: self._cache.get(row) for row in rows}
-        missing = [row for row, row_features in features_by_row.items() if row_features is None]
-        if missing:
-            sql = f"select {', '.join(Features._fields)} from feature where row in {_GIVEN}"
-            read_features = map(Features._make, self.db.execute(sql, (_json(missing),)))
+        missing_rows = [row for row, cached in features_by_row.items() if cached is None]
+        if missing_rows:
+            # The fields of `Features` are named like the columns.
+            columns = ", ".join(Features._fields)
+            sql = f"select {columns} from feature where row in {_ROWS_PARAMETER}"
+            read_features = map(Features._make, self.db.execute(sql, (_json(missing_rows),)))
             new_features = {features.row: features for features in read_features}
             self._cache.keep(new_features, size=0)
             features_by_row |= new_features
-        return [row_values for row_values in features_by_row.values() if row_values]
+        return [features for features in features_by_row.values() if features is not None]
 
     def rows_of_days(self, first: str, last: str, most: int) -> list[int]:
         """Return the newest notes of a range of days, at most `most`.
@@ -979,18 +1024,21 @@ class SearchContext:
         is_prefix: whether the last word may be the beginning of a longer word.
         """
         text = self._column + _fts_string(query_term, is_prefix)
+        # Does the term begin with a project?
         first_segment, slash, path_after_it = query_term.text.partition("/")
         if not slash:
             return text
-        project = self._projects.get(first_segment.casefold())
-        if project is None:
+        project_id = self._projects.get(first_segment.casefold())
+        if project_id is None:
             return text
-        inner_term = term(path_after_it, phrase=not query_term.open)
+        inner_term = term(path_after_it, phrase=not query_term.may_be_longer)
         if inner_term is None:
             return text
+
+        # The column `address` has the path without the project. The project has a facet.
         column = self._column or "address : "
         in_address = column + _fts_string(inner_term, is_prefix)
-        in_project = quoted(token(PROJECT, str(project)))
+        in_project = quoted(token(PROJECT, str(project_id)))
         return f"({text} OR ({in_address} AND {in_project}))"
 
 
@@ -1000,5 +1048,5 @@ def _fts_string(query_term: Term, is_prefix: bool) -> str:
 
 
 def _json(rows: Iterable[int]) -> str:
-    """Return rows as a JSON list, for `_GIVEN`."""
+    """Return rows as a JSON list, for `_ROWS_PARAMETER`."""
     return json.dumps(list(rows))

@@ -297,33 +297,37 @@ def read_question(text: str, today: date | None = None) -> Question:
     is_dialogue = bool(turns) and turns[-1] != ""
     focus = Focus(turns[-1]) if is_dialogue else focus_of(text)
     question_text = focus.text
-    is_complete = focus.is_buried and len(words(question_text)) >= _MIN_QUESTION_WORDS
+    is_enough_alone = focus.is_buried and len(words(question_text)) >= _MIN_QUESTION_WORDS
     texts_beside: list[str] = []
     if is_dialogue:
         texts_beside = turns[:-1]
-    elif len(question_text) < len(text) and not is_complete:
+    elif len(question_text) < len(text) and not is_enough_alone:
         texts_beside = [text]
 
     # Find the words of both.
     question_words, weak_in_question = _pairs_of(question_text)
     beside, weak_beside = _words_beside(texts_beside, question_words)
+    # The words of the question come first, then the others in the order of the text.
     ordered_words = list(question_words)
     if beside:
-        ordered_words += [word for word in _pairs_of(text)[0] if word in beside]
+        words_of_text, _ = _pairs_of(text)
+        ordered_words += [word for word in words_of_text if word in beside]
 
     # Does the question name nothing but times?
     named_periods = periods(question_text, today)
     text_without_times = _RELATIVE.sub(" ", question_text.lower())
     only_days = bool(named_periods) and stop_words().issuperset(words(text_without_times))
+
+    # Words by which the question asks, such as `recommend`. Where something is told, such words
+    # tell, too: what somebody recommended is the matter.
     is_request = _REQUEST.search(question_text) is not None
     asking: frozenset[str] = frozenset()
-    # Where something is told, such words tell, too: what somebody recommended is the matter.
     if not is_told(text):
         asking = _asking_words(is_request=is_request).intersection(ordered_words)
     return Question(
-        tuple(ordered_words),
-        weak_in_question | weak_beside,
-        tuple(named_periods),
+        words=tuple(ordered_words),
+        weak=weak_in_question | weak_beside,
+        periods=tuple(named_periods),
         when=_WHEN.search(question_text) is not None,
         only_days=only_days,
         asks_assistant=_ASKS_ASSISTANT.search(question_text) is not None,
@@ -397,13 +401,17 @@ def _last_question(sentences: Sequence[str], position: int) -> str:
 
     position: the position of the question in `sentences`.
     """
+    # Cut a long one.
     question = sentences[position]
     if len(tokens(question)) > _MAX_QUESTION_WORDS:
         starts = [match.start() for match in _START.finditer(question)]
         if starts:
             last_part = question[starts[-1] :]
+            # A question word alone, as in `… and then, What?`, says nothing.
             if len(words(last_part)) > 1:
                 question = last_part
+
+    # Extend a short one to the front.
     first_position = max(0, position - _MAX_SENTENCES_BEFORE)
     while position > first_position and len(words(question)) < 2:
         position -= 1
@@ -423,6 +431,7 @@ def _words_beside(
     """
     weights_beside: dict[str, float] = {}
     weak: frozenset[str] = frozenset()
+    # The last text comes first, and has the highest weight.
     weight = weights.WEIGHTS.beside
     for text in reversed(texts):
         words_of_text, weak_in_text = _pairs_of(text)
@@ -442,10 +451,11 @@ def _pairs_of(text: str) -> tuple[dict[str, None], frozenset[str]]:
     # A text in ASCII has no runs.
     if text.isascii():
         return dict.fromkeys(words(text)), frozenset()
+    # The pairs of words. `words` cuts runs at stop words and leaves these out.
     word_pairs: dict[str, None] = {}
     for word in words(text):
         word_pairs.update(dict.fromkeys(pairs(word)))
-    # The pairs of whole runs, stop words included.
+    # The pairs of whole runs. Those that words do not have are across a stop word.
     run_pairs: dict[str, None] = {}
     for token in tokens(text):
         if is_cjk(token):
@@ -505,10 +515,11 @@ def _written(match: re.Match[str]) -> list[Period]:
 
     match: a match of `_dates`.
     """
+    # Only one of the ways of writing a date has matched. The groups of the others are None.
     year = match["y1"] or match["y3"]
     day = match["d1"] or match["d2"] or match["d3"] or match["d4"]
-    is_date = day or year or _BEFORE_MAY.search(match.string, 0, match.start())
-    if match["name"] == "may" and not is_date:
+    means_month = day or year or _BEFORE_MAY.search(match.string, 0, match.start())
+    if match["name"] == "may" and not means_month:
         return []
     month = _month_of(match)
     if not 1 <= month <= 12:
@@ -540,10 +551,12 @@ def _relative(lower_text: str, today: date) -> list[tuple[date, date]]:
     """
     spans: list[tuple[date, date]] = []
     for match in _RELATIVE.finditer(lower_text):
+        # A name such as `last week`.
         if match["named"]:
             unit, units_ago = _NAMED_TIMES[match["named"]]
             spans.append(_calendar_span(unit, units_ago, today))
             continue
+        # A count of units such as `two days ago`.
         if match["count"].isdecimal():
             count = int(match["count"])
         else:

@@ -4,8 +4,11 @@ For a question, a note may match with any word: the stemmed full-text table find
 some hundred of them are scored here. For a search for all words, the caller has found the notes
 already, and `chunks` reads their texts.
 
-The words of the query that a note contains are one number, its *bits* (`word_marks`). A
-*conversation* is a folder of notes on one day that are turns of a talk (index/features.py).
+The words of the query that a note contains are one number, its *bits* (`word_marks`). Words are
+numbered from 0 in the order of the query. A *row* is the number of a note in the index, and higher
+for a newer note. A *conversation* is a folder of notes on one day that are turns of a talk
+(index/features.py). Any other note *stands alone*. A text is *told* if it tells something rather
+than asks.
 """
 
 from __future__ import annotations
@@ -186,7 +189,7 @@ class Ranking:
         # The share of meaning in the score of a note that stands alone.
         self._meaning_share_alone = self.table.meaning
         if near is not None and self.table.meaning:
-            self._compare_meanings(near, self._meant(text, focus))
+            self._compare_meanings(near, self._text_to_embed(text, focus))
 
         # Look at the notes around the best turns of talks, and at whole talks.
         # Two maps by conversation: the best score of one of its notes, and all their bits together.
@@ -233,9 +236,9 @@ class Ranking:
             the notes are chosen here.
         """
         if self.query is None:
-            self._choose()
+            self._choose_notes()
             if self.question.only_days:
-                self._add_days()
+                self._add_notes_of_days()
             return
         # In a search for all words, each note is scored as if it belonged to no conversation. Its
         # bits stay empty, since `chunks` looks for the words in the text.
@@ -244,7 +247,7 @@ class Ranking:
         }
 
     @staticmethod
-    def _meant(text: str, focus: Focus) -> str:
+    def _text_to_embed(text: str, focus: Focus) -> str:
         """Return the part of a query whose meaning is compared.
 
         If the question is buried in a pasted text, this is the question. For other texts, it is the last
@@ -252,22 +255,26 @@ class Ranking:
 
         focus: the question within the text.
         """
+        # Most queries are short, and need not be looked through for turns.
         if len(text) <= _EMBEDDED_CHARACTERS_OF_TALK and not focus.is_buried:
             return text
-        if turns_of(text):
+        is_talk = bool(turns_of(text))
+        if is_talk:
             return text[-_EMBEDDED_CHARACTERS_OF_TALK:]
         return focus.text if focus.is_buried else text[-_EMBEDDED_CHARACTERS:]
 
-    def _choose(self) -> None:
-        """Choose up to `most` notes to score: the notes whose words weigh most.
+    def _choose_notes(self) -> None:
+        """Set `bits` and `features` to up to `table.most` notes: those whose words weigh most.
 
-        If a group of notes with equal words does not fit, its newest notes are taken.
+        `_groups` has the notes by their bits, so notes of one group have the same words and weigh the
+        same. If a group does not fit as a whole, its newest notes are taken.
         """
         scorer = self.scorer
         room = self.table.most
         rows: list[int] = []
-        # Of equal scores, the lower bits come first, so that the choice is always the same.
-        for bits in sorted(self._groups, key=lambda bit_group: (-scorer[bit_group], bit_group)):
+        # With equal weights, the lower bits come first, so that the choice is always the same.
+        heaviest_first = sorted(self._groups, key=lambda bits: (-scorer[bits], bits))
+        for bits in heaviest_first:
             group: Collection[int] = self._groups[bits]
             # Newer notes have higher rows.
             if len(group) > room:
@@ -279,7 +286,7 @@ class Ranking:
                 break
         self.features = {note.row: note for note in self.context.features(rows)}
 
-    def _add_days(self) -> None:
+    def _add_notes_of_days(self) -> None:
         """Add the newest notes of each day, for a question that names nothing but days.
 
         A day or month without a year, such as "in May", adds none.
@@ -288,60 +295,65 @@ class Ranking:
             has_year = len(period.first) == len("2026-11-21")
             if has_year:
                 rows = self.context.rows_of_days(period.first, period.last, self.table.most)
-                self._add([row for row in rows if row not in self.features])
+                self._add_notes([row for row in rows if row not in self.features])
 
-    def _add(self, rows: Collection[int]) -> None:
+    def _add_notes(self, rows: Collection[int]) -> None:
         """Add the notes of `rows` that pass all filters to the scored notes."""
         if not rows:
             return
         rows = self.context.visible(rows)
-        self._look_up(rows)
+        self._look_up_words(rows)
         self.features.update((note.row, note) for note in self.context.features(rows))
 
-    def _look_up(self, rows: Collection[int]) -> None:
+    def _look_up_words(self, rows: Collection[int]) -> None:
         """Find out which words of the query each of these notes contains, and set its `self.bits`.
 
         Notes without a word of the query get no entry.
         """
-        selected_rows = set(rows)
+        rows_to_look_up = set(rows)
         for bits, group in self._groups.items():
-            matching = group & selected_rows
-            if matching:
-                self.bits.update(dict.fromkeys(matching, bits))
-        # `_groups_of_many` leaves out notes that have only common words.
-        for row in (selected_rows & self._rows_with_word) - self.bits.keys():
+            rows_with_bits = group & rows_to_look_up
+            if rows_with_bits:
+                self.bits.update(dict.fromkeys(rows_with_bits, bits))
+        # For a text of many words, the groups lack notes with only common words
+        # (`_groups_of_many`). `_all_bits` takes long to make, so only these are read from it.
+        rows_without_group = (rows_to_look_up & self._rows_with_word) - self.bits.keys()
+        for row in rows_without_group:
             self.bits[row] = self._all_bits[row]
 
     @cached_property
     def _all_bits(self) -> dict[int, int]:
         """The words of the query in each note, as bits, by row. Notes without one have no entry."""
-        bits: defaultdict[int, int] = defaultdict(int)
-        for bit, rows in _rows_by_mark(self.words):
+        bits_by_row: defaultdict[int, int] = defaultdict(int)
+        for word_bits, rows in _rows_by_mark(self.words):
             for row in rows:
-                bits[row] |= bit
-        return bits
+                bits_by_row[row] |= word_bits
+        return bits_by_row
 
     # --- scores by words and by meaning
 
     def _score_words(self) -> dict[int, float]:
         """Score each note by its words: row -> 0 to 1. The best note gets 1.
 
-        As in BM25, a short note gets more than a long note with the same words.
+        As in BM25, a short note gets more than a long note with the same words. Each word counts as
+        if it occurred once. Then a note is worth, with k1 = 1.2 and b = `brevity`:
+
+            weight of its words / (1 + k1 * (1 - b + b * length / average length))
         """
-        total_words = sum([note.words for note in self.features.values()])
-        average_words = total_words / (len(self.features) or 1) or 1
+        total_length = sum([note.words for note in self.features.values()])
+        average_length = total_length / (len(self.features) or 1) or 1
         scorer = self.scorer
         bits = self.bits.get
-        share = self.table.brevity
-        # 1.2 is the usual k1 of BM25.
-        constant = 1 + 1.2 * (1 - share)
-        per_word = 1.2 * share / average_words
-        scores_found = {
+        # The divisor, parted into what is the same for all notes and what grows with the length.
+        brevity = self.table.brevity
+        constant = 1 + 1.2 * (1 - brevity)
+        per_word = 1.2 * brevity / average_length
+        scores = {
             row: scorer[bits(row, 0)] / (constant + per_word * note.words)
             for row, note in self.features.items()
         }
-        highest = max(scores_found.values(), default=0.0) or 1.0
-        return {row: value / highest for row, value in scores_found.items()}
+        highest = max(scores.values(), default=0.0) or 1.0
+        return {row: score / highest for row, score in scores.items()}
 
     def _compare_meanings(self, near: Nearness, text: str) -> None:
         """Set `self.cosines` and `self.nearest`, and score the notes most similar to `text`, too.
@@ -354,14 +366,17 @@ class Ranking:
         """
         if not self.is_told:
             self._set_shares_of_meaning()
+        # `near` also knows notes without a word of the question. Similar ones are scored, too.
         all_cosines = near(self._without_frequent_names(text), list(self.features))
         similar_rows = [row for row, cosine in all_cosines.items() if cosine >= _MIN_COSINE]
-        self._add([row for row in similar_rows if row not in self.features])
+        self._add_notes([row for row in similar_rows if row not in self.features])
+        # `_add_notes` leaves out notes that do not pass the filters, so their cosines go, too.
         cosines = {row: cosine for row, cosine in all_cosines.items() if row in self.features}
-        # Without any cosine, no model could be used.
+        # Without any cosine, no model could be used, and `nearest` stays None.
         if all_cosines:
             self.nearest = max(cosines.values(), default=0.0)
 
+        # `_scaled` divides by the highest.
         if cosines and max(cosines.values()) > 0:
             self.cosines = self._scaled(cosines)
 
@@ -409,24 +424,28 @@ class Ranking:
         Words count by rarity. A word that no note contains counts like a word of a single note.
         """
         question = self.question
+        # `self.words` has only words that some note contains.
         words_in_notes = {word.text for word in self.words}
         missing_words = [
             word for word in question.words if word not in words_in_notes | question.weak
         ]
-        rarest = self._lookup.rarity(1)
-        total_weight = rarest * sum(map(question.share_of, missing_words))
+        weight_of_missing_word = self._lookup.rarity(1)
+        total_weight = weight_of_missing_word * sum(map(question.share_of, missing_words))
         total_weight += sum(word.weight for word in self.words if not word.is_weak)
-        return self._most_held() / (total_weight or 1.0)
+        return self._highest_weight_in_a_note() / (total_weight or 1.0)
 
-    def _most_held(self) -> float:
+    def _highest_weight_in_a_note(self) -> float:
         """Return the highest sum of word weights in one note. Weak words count 0."""
         weights_of_words = [0.0 if word.is_weak else word.weight for word in self.words]
         highest = 0.0
+        # Many notes have the same words, so each set of words is summed up once.
         for bits in set(self.bits.values()):
-            weights_held = [
-                weight for at, weight in enumerate(weights_of_words) if marks_of(bits, at)
+            weights_in_note = [
+                weight
+                for word_number, weight in enumerate(weights_of_words)
+                if marks_of(bits, word_number)
             ]
-            highest = max(highest, sum(weights_held))
+            highest = max(highest, sum(weights_in_note))
         return highest
 
     def _without_frequent_names(self, text: str) -> str:
@@ -438,11 +457,16 @@ class Ranking:
         speakers = [word for word in self.words if word.is_speaker]
         if len(speakers) == len(self.words):
             return text
-        min_notes = max(self.context.size, _MIN_SIZE_FOR_NAMES) / _FREQUENT_NAME
-        frequent = {word.text for word in speakers if word.is_cut or len(word.rows) >= min_notes}
-        if not frequent:
+        # A name in this many notes is frequent: in one of _FREQUENT_NAME notes of the home.
+        frequent_from = max(self.context.size, _MIN_SIZE_FOR_NAMES) / _FREQUENT_NAME
+        frequent_names = {
+            word.text for word in speakers if word.may_lack_rows or len(word.rows) >= frequent_from
+        }
+        if not frequent_names:
             return text
-        return _NAME.sub(lambda name: "someone" if fold(name[0]) in frequent else name[0], text)
+        return _NAME.sub(
+            lambda name: "someone" if fold(name[0]) in frequent_names else name[0], text
+        )
 
     # --- conversations, and notes beside each other
 
@@ -459,15 +483,17 @@ class Ranking:
 
         own_scores: the score of each note by words and meaning, by row.
         """
-        best = self._best_of_conversation
-        together = self._bits_of_conversation
+        best_scores = self._best_of_conversation
+        all_bits = self._bits_of_conversation
         bits = self.bits.get
-        for row, value in own_scores.items():
+        for row, score in own_scores.items():
             conversation = self.features[row].conversation
-            if conversation is not None:
-                if value > best.get(conversation, -1.0):
-                    best[conversation] = value
-                together[conversation] = together.get(conversation, 0) | bits(row, 0)
+            if conversation is None:
+                continue
+            # No score is as low as -1.
+            if score > best_scores.get(conversation, -1.0):
+                best_scores[conversation] = score
+            all_bits[conversation] = all_bits.get(conversation, 0) | bits(row, 0)
 
     def _share_with_neighbors(self, own_scores: Mapping[int, float]) -> None:
         """Give the notes before and after the best turns a part of the turns' scores.
@@ -477,18 +503,19 @@ class Ranking:
         own_scores: the score of each note by words and meaning, by row.
         """
         table = self.table
-        turns = {
+        scores_of_turns = {
             row: own_scores[row]
             for row, note in self.features.items()
             if note.conversation is not None
         }
-        if turns:
-            neighbors = self.context.neighbors(newest_first(turns)[: table.sources])
-        else:
-            neighbors = {}
-        sides = chain.from_iterable(neighbors.values())
-        rows = set(chain.from_iterable(sides))
-        self._add(rows - self.features.keys())
+        if not scores_of_turns:
+            return
+        # The sources are the turns that give: source -> (rows before it, rows after it)
+        sources = newest_first(scores_of_turns)[: table.sources]
+        neighbors = self.context.neighbors(sources)
+        all_sides = chain.from_iterable(neighbors.values())
+        neighbor_rows = set(chain.from_iterable(all_sides))
+        self._add_notes(neighbor_rows - self.features.keys())
         # The notes before a source get the share `after`, because the source comes after them. The
         # order is fixed, since a sum of floats depends on the order of its parts.
         for source in sorted(neighbors, reverse=True):
@@ -509,10 +536,12 @@ class Ranking:
         """
         around = self.table.around
         shares = (nearest_share, around, around)
+        # At the end of a conversation, there are fewer than three rows.
         for row, share in zip(rows, shares, strict=False):
+            # `_add_notes` has left out notes that do not pass the filters.
             if row in self.features:
-                score_before = self._neighbor_scores.get(row, 0.0)
-                self._neighbor_scores[row] = score_before + share * source_score
+                score_so_far = self._neighbor_scores.get(row, 0.0)
+                self._neighbor_scores[row] = score_so_far + share * source_score
 
     def _highest_word_score(self) -> float:
         """Return the highest score by words that a whole conversation or a single note has.
@@ -520,8 +549,9 @@ class Ranking:
         If no note has a word, it is 1, so that it can be divided by.
         """
         bits_of_notes = (self.bits.get(row, 0) for row in self.features)
+        # Many notes have the same bits, so each are scored once.
         different_bits = {*self._bits_of_conversation.values(), *bits_of_notes}
-        return max(map(self.scorer.__getitem__, different_bits), default=0.0) or 1.0
+        return max([self.scorer[bits] for bits in different_bits], default=0.0) or 1.0
 
     # --- all features together
 
@@ -531,23 +561,24 @@ class Ranking:
         If the question asks for several things, a note loses score for each better note of the same
         conversation. `self._better_counts` keeps the number of these better notes.
         """
-        # Scores are rounded to six decimals, so that equal scores stay equal. `round` would take
-        # three times as long.
+        # Each score is rounded to six decimals, so that equal scores stay equal: `// 1` cuts off what
+        # is behind the point. `round` would take three times as long.
         scores = {
             row: (sum(self._parts(note)) * 1e6 + 0.5) // 1 / 1e6
             for row, note in self.features.items()
         }
         if not self._asks_for_several:
             return scores
+        # The loop goes from the best note down.
         # conversation -> how many of its notes the loop has passed
-        seen_counts: dict[int, int] = {}
+        passed_counts: dict[int, int] = {}
         for row in newest_first(scores):
             conversation = self.features[row].conversation
             if conversation is not None:
-                better_count = min(seen_counts.get(conversation, 0), MAX_BETTER)
+                better_count = min(passed_counts.get(conversation, 0), MAX_BETTER)
                 self._better_counts[row] = better_count
-                seen_counts[conversation] = better_count + 1
-        # A penalty for each better note of the same conversation
+                passed_counts[conversation] = better_count + 1
+        # `several` is below 0: a penalty for each better note of the same conversation.
         return {
             row: round(score + self.table.several * self._better_counts.get(row, 0), 6)
             for row, score in scores.items()
@@ -562,17 +593,19 @@ class Ranking:
         conversation = note.conversation
         words, meaning = self.own_score(note.row)
         # A note outside any conversation counts as a conversation of one note.
-        best = words + meaning
-        together = self.bits.get(note.row, 0)
+        best_of_conversation = words + meaning
+        bits_of_conversation = self.bits.get(note.row, 0)
         speaker = replied = asks = timed = date = 0.0
+        # These features are known of turns only.
         if conversation is not None:
-            best = self._best_of_conversation.get(conversation, 0.0)
-            together = self._bits_of_conversation.get(conversation, 0)
+            best_of_conversation = self._best_of_conversation.get(conversation, 0.0)
+            bits_of_conversation = self._bits_of_conversation.get(conversation, 0)
             if note.speaker in self.speakers:
                 speaker = table.speaker
             if self.is_reply(note):
                 replied = table.replied
             if note.question and not self._is_request(note):
+                # `note.question` is a percentage.
                 asks = table.asks * note.question / 100
             if note.has_time and self.question.when:
                 timed = table.timed
@@ -582,10 +615,10 @@ class Ranking:
             table.words * words,
             table.words * meaning,
             self._neighbor_scores.get(note.row, 0.0),
-            table.conversation * best,
+            table.conversation * best_of_conversation,
             table.conversation_words
             * self.words_left(note.row)
-            * self.scorer[together]
+            * self.scorer[bits_of_conversation]
             / self._highest_of_all,
             speaker,
             replied,
@@ -601,12 +634,13 @@ class Ranking:
 
         A note without a vector is scored by words alone: its score by meaning is 0.
         """
-        words = self._word_scores.get(row, 0.0)
+        by_words = self._word_scores.get(row, 0.0)
+        # Scaled from 0 to 1.
         cosine = self.cosines.get(row)
         if cosine is None:
-            return (words, 0.0)
-        share = self.meaning_share(row)
-        return (words * (1 - share), cosine * share)
+            return (by_words, 0.0)
+        meaning_share = self.meaning_share(row)
+        return (by_words * (1 - meaning_share), cosine * meaning_share)
 
     def meaning_share(self, row: int) -> float:
         """Return the weight of meaning in the score of a note that has a vector, from 0 to 1.
@@ -629,7 +663,11 @@ class Ranking:
         return is_assistant(note.speaker) and note.conversation in self._conversations_with_user
 
     def is_standing(self, note: Features) -> bool:
-        """Whether a person tells an assistant in a note how things are to be from now on."""
+        """Whether a person tells an assistant in a note how things are to be from now on.
+
+        The index knows of a note only that somebody says so in it (`Features.is_standing`). Here, it
+        must also be a turn, and a person must say it to an assistant.
+        """
         return (
             note.is_standing == 1
             and note.conversation is not None
@@ -676,8 +714,9 @@ class Ranking:
         """
         if most >= len(self.scores):
             return self.context.best_first(self.scores)
-        lowest = nlargest(max(1, most), self.scores.values())[-1]
-        best_scores = {row: score for row, score in self.scores.items() if score >= lowest}
+        # The score of the last note that is wanted.
+        lowest_score = nlargest(max(1, most), self.scores.values())[-1]
+        best_scores = {row: score for row, score in self.scores.items() if score >= lowest_score}
         return self.context.best_first(best_scores)
 
     def total(self, most: int, other_rows: Collection[int] = ()) -> int:
@@ -685,8 +724,10 @@ class Ranking:
 
         most: the number at which counting in the index stops.
         """
+        # Some notes are scored for their meaning or their day alone.
         scored_without_word = self.features.keys() - self.bits.keys()
         count = len(self._rows_with_word) + len(scored_without_word)
+        # `_rows_with_word` lacks older notes with a common word, so they are counted in the index.
         if self._match:
             count = max(count, self.context.count(self._match, most, self._lookup.table))
         further_rows = [
@@ -702,11 +743,12 @@ class Ranking:
 
         "" if all notes with a word are known already, because no word had too many notes to list.
         """
-        is_cut = any(word.is_cut for word in self.words) and not self.context.is_filtered
+        may_lack_rows = any(word.may_lack_rows for word in self.words)
+        # FTS5 alone would find too much if SQL or Python has to apply some of the filters.
+        if not may_lack_rows or self.context.is_filtered:
+            return ""
         any_word = " OR ".join(word.match for word in self.words)
-        if is_cut:
-            return self.context.with_filters(f"{self._lookup.column}({any_word})")
-        return ""
+        return self.context.with_filters(f"{self._lookup.column}({any_word})")
 
     @cached_property
     def _rows_with_word(self) -> set[int]:
@@ -727,7 +769,7 @@ class Ranking:
         The note need not be scored.
         """
         if row not in self.bits:
-            self._look_up([row])
+            self._look_up_words([row])
         return self.bits.get(row, 0)
 
     def relevance(self, bits: int, characters: int) -> float:
@@ -742,16 +784,20 @@ class Ranking:
 
         Example: a question has two words of rarity 1, and a short text has one: 1 * 1 / 2 = 0.5.
         """
-        rarities = self._rarities
-        shared = sum(
-            [rarity for at, rarity in enumerate(rarities) if marks_of(bits, at) & (EXACT | TITLE)]
-        )
-        # A word that no note contains has the rarity 1.
+        # The words that both the text and the question have. Longer words do not count.
+        shared_rarities = [
+            rarity
+            for word_number, rarity in enumerate(self._rarities)
+            if marks_of(bits, word_number) & (EXACT | TITLE)
+        ]
+        shared = sum(shared_rarities)
+        # All words of the question. `self.words` lacks those that no note contains, which have the
+        # rarity 1.
         question = self.question
         number_in_notes = sum(not (word.is_weak or word.is_beside) for word in self.words)
         question_words = set(question.words) - question.weak - question.beside.keys()
         number_missing = max(0, len(question_words) - number_in_notes)
-        all_rarities = max(1.0, sum(rarities) + number_missing)
+        all_rarities = max(1.0, sum(self._rarities) + number_missing)
         length_factor = 1 + characters / _HALVING_CHARACTERS
         return shared * shared / all_rarities / length_factor
 
@@ -770,8 +816,9 @@ class Ranking:
         A word that was respelled has at most `WEIGHTS.spelled`.
         """
         lookup = self._lookup
-        rarest = lookup.rarity(1, _MIN_SIZE_FOR_RELEVANCE)
-        share = min(1.0, lookup.rarity_of(word, _MIN_SIZE_FOR_RELEVANCE) / rarest)
+        rarity_in_one_note = lookup.rarity(1, _MIN_SIZE_FOR_RELEVANCE)
+        rarity = lookup.rarity_of(word, _MIN_SIZE_FOR_RELEVANCE)
+        share = min(1.0, rarity / rarity_in_one_note)
         if word.spelled:
             share *= weights.WEIGHTS.spelled
         return share
@@ -796,19 +843,20 @@ class TermScorer(dict[int, float]):
     def __missing__(self, bits: int) -> float:
         """Compute and keep the sum of the weights of the words in `bits`.
 
-        It is the sum for all words but the last, plus the weight of the last. So few additions are
-        needed.
+        It is the sum for all words but the last, which may be known already, plus the weight of the
+        last. So few additions are needed.
         """
         if not bits:
             return 0.0
-        word = last_word(bits)
-        shift = WIDTH * word
+        word_number = last_word(bits)
+        shift = WIDTH * word_number
         # The marks of the last word are the highest bits, as `marks_of` would return them.
         marks = bits >> shift
         is_in_text = bool(marks & IN_TEXT)
         is_in_title = bool(marks & TITLE)
-        word_score = self.weights[word] * (is_in_text + self._title * is_in_title)
-        score = self[bits ^ (marks << shift)] + word_score
+        word_score = self.weights[word_number] * (is_in_text + self._title * is_in_title)
+        bits_of_other_words = bits ^ (marks << shift)
+        score = self[bits_of_other_words] + word_score
         self[bits] = score
         return score
 
@@ -872,9 +920,9 @@ class _WordLookup:
         """Return the _MAX_WORDS words with the highest weights, in the order of the text."""
         if len(words) <= _MAX_WORDS:
             return words
-        positions = range(len(words))
-        heaviest_positions = nlargest(_MAX_WORDS, positions, key=lambda at: words[at].weight)
-        return [words[at] for at in sorted(heaviest_positions)]
+        numbers = range(len(words))
+        heaviest_numbers = nlargest(_MAX_WORDS, numbers, key=lambda number: words[number].weight)
+        return [words[number] for number in sorted(heaviest_numbers)]
 
     def _word(self, text: str, *, may_respell: bool) -> Word:
         """Look a word up: as written, then as the beginning of a longer word, then respelled.
@@ -884,24 +932,28 @@ class _WordLookup:
         may_respell: whether a mistyped word may be replaced by known words with one other letter.
             A replaced word gets a lower weight.
         """
-        is_latin = not is_cjk(text)
-        # The index keeps pairs of Chinese, Japanese and Korean characters. A single character
-        # therefore matches as the beginning of a pair.
-        is_beginning = not is_latin and len(text) == 1
+        # As written. The index keeps pairs of Chinese, Japanese and Korean characters. A single
+        # character therefore matches as the beginning of a pair.
+        has_pairs = is_cjk(text)
+        is_beginning = has_pairs and len(text) == 1
         endings = self.context.other_endings(text)
         own_match = _own_match(text, endings)
         match = _own_match(text, endings, is_beginning=True) if is_beginning else own_match
         rows = self.rows(match)
         word = Word(text, 1.0, rows, match=match, own_match=own_match, other_forms=endings)
-        if not word.rows and is_latin and len(text) >= _MIN_PREFIX_LETTERS:
-            word.is_open = True
+
+        # As the beginning of a longer word.
+        if not word.rows and not has_pairs and len(text) >= _MIN_PREFIX_LETTERS:
+            word.may_be_longer = True
             word.match = f"{quoted(text)}*"
             word.rows = self.rows(word.match)
         if word.rows or not may_respell:
             return word
+
+        # Respelled.
         word.spelled = self.context.spellings(text)
         if word.spelled:
-            word.is_open = False
+            word.may_be_longer = False
             word.match = " OR ".join(map(quoted, word.spelled))
             word.weight = weights.WEIGHTS.spelled
             word.rows = self.rows(word.match)
@@ -912,6 +964,7 @@ class _WordLookup:
 
         table: NAMES searches titles, headings and tags. "" searches the table of this object.
         """
+        # FTS5 looks only in the columns before the colon.
         column = self.column
         if table:
             column = "{title headings tags} : "
@@ -919,15 +972,18 @@ class _WordLookup:
         rows = self.context.newest_rows(match, MAX_HELD, table or self.table)
         if not self.context.is_filtered or not rows:
             return rows
+        # Some filters are beyond FTS5.
         passing_rows = set(self.context.passing(rows))
         return [row for row in rows if row in passing_rows]
 
     def _weigh(self, word: Word, question: Question) -> None:
         """Set the weight of a word: more for a rare one, less for one that matters less."""
+        # A respelled word begins with a lower weight than 1.
         word.weight *= self.rarity_of(word)
         if word.text in question.weak:
             word.is_weak = True
             word.weight *= weights.WEIGHTS.weak
+        # Words outside the question count less, and so do words by which it asks.
         word.is_beside = word.text in question.beside
         word.weight *= question.share_of(word.text)
 
@@ -940,7 +996,8 @@ class _WordLookup:
         """
         note_count = float(len(word.rows))
         if note_count >= MAX_HELD:
-            # They are the newest first, unless they passed filters.
+            # These rows are the newest with the word. The word is taken to be as frequent among all
+            # notes as among the rows from the oldest of these to the newest.
             if isinstance(word.rows, RowList):
                 rows_looked_at = word.rows.span
             else:
@@ -953,6 +1010,7 @@ class _WordLookup:
 
         least_size: a home with fewer notes is treated as if it had this many.
         """
+        # An estimated `note_count` may be higher than the number of notes.
         size = max(self.context.size, note_count, least_size)
         return log(1 + (size - note_count + 0.5) / (note_count + 0.5))
 
@@ -963,15 +1021,22 @@ class _WordLookup:
         """
         context = self.context
         terms = query.terms
-        term_words = list[Word]()
+        term_words: list[Word] = []
         for term in terms:
             weight = 1.0
             if len(terms) > 1:
-                # If no note has the word itself, notes with longer words count.
-                note_count = context.held(term) or context.count(context.loose(term), COMMON + 1)
+                note_count = context.count_of_term(term)
+                if not note_count:
+                    # No note has the word itself, so notes with longer words count.
+                    note_count = context.count(context.broad_expression(term), COMMON + 1)
                 weight = self.rarity(note_count)
-            other_forms = context.alternatives(term)
-            word = Word(term.text, weight, term=term, is_open=term.open, other_forms=other_forms)
+            word = Word(
+                term.text,
+                weight,
+                term=term,
+                may_be_longer=term.may_be_longer,
+                other_forms=context.alternatives(term),
+            )
             term_words.append(word)
         return term_words
 
@@ -1000,20 +1065,21 @@ def _groups(words: Sequence[Word]) -> dict[int, set[int]]:
     There are few groups, so whole groups are scored and chosen instead of notes. If `tea` is in the
     notes 1 and 2, and `plan` in 2 and 3, the groups are {1} for `tea`, {2} for both, {3} for `plan`.
     """
-    lists = _rows_by_mark(words)
-    if len(lists) > _MAX_LISTS_OF_SETS:
+    rows_by_mark = _rows_by_mark(words)
+    if len(rows_by_mark) > _MAX_LISTS_OF_SETS:
         return _groups_of_many(words)
+    # The groups by the words so far. Each further word splits them.
     groups: dict[int, set[int]] = {}
-    for bit, rows in lists:
-        remaining = set(rows)
-        # Split each group into the notes without this word and the notes with it.
+    for word_bits, rows in rows_by_mark:
+        only_this_word = set(rows)
         for bits_before, group in list(groups.items()):
-            both = group & remaining
-            if both:
-                group -= both
-                remaining -= both
-                groups[bits_before | bit] = both
-        groups[bit] = remaining
+            with_this_word = group & only_this_word
+            if with_this_word:
+                # The notes leave the old group and form a new one.
+                group -= with_this_word
+                only_this_word -= with_this_word
+                groups[bits_before | word_bits] = with_this_word
+        groups[word_bits] = only_this_word
     return {bits: group for bits, group in groups.items() if group}
 
 
@@ -1026,9 +1092,10 @@ def _groups_of_many(words: Sequence[Word]) -> dict[int, set[int]]:
     """
     bits_by_row: defaultdict[int, int] = defaultdict(int)
     rarest_first = sorted(range(len(words)), key=lambda number: -words[number].weight)
-    for number in rarest_first:
-        for word_bits, rows in _rows_by_mark([words[number]], first=number):
+    for word_number in rarest_first:
+        for word_bits, rows in _rows_by_mark([words[word_number]], first=word_number):
             has_enough = len(bits_by_row) >= _ENOUGH_NOTES
+            # Only notes that were found before, or all.
             rows_to_mark = bits_by_row.keys() & rows if has_enough else rows
             for row in rows_to_mark:
                 bits_by_row[row] |= word_bits
@@ -1043,18 +1110,19 @@ def _rows_by_mark(words: Sequence[Word], first: int = 0) -> list[tuple[int, Sequ
     """Return pairs (bits, rows): up to two for each word.
 
     The first pair has the notes that contain the word. The second pair has the notes with the word
-    in title, headings or tags. A pair without rows is left out.
+    in title, headings or tags. A pair without rows is left out. The bits have the one mark that the
+    pair stands for.
 
-    first: the position in the query of the first of `words`.
+    first: the number in the query of the first of `words`.
     """
-    lists: list[tuple[int, Sequence[int]]] = []
-    for number, word in enumerate(words, first):
+    rows_by_mark: list[tuple[int, Sequence[int]]] = []
+    for word_number, word in enumerate(words, first):
         if word.rows:
-            mark = LOOSE if word.is_open else EXACT
-            lists.append((bits_of(number, mark), word.rows))
+            mark = LOOSE if word.may_be_longer else EXACT
+            rows_by_mark.append((bits_of(word_number, mark), word.rows))
         if word.name_rows:
-            lists.append((bits_of(number, TITLE), word.name_rows))
-    return lists
+            rows_by_mark.append((bits_of(word_number, TITLE), word.name_rows))
+    return rows_by_mark
 
 
 def _own_match(text: str, endings: Sequence[str] = (), *, is_beginning: bool = False) -> str:

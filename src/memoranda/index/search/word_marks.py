@@ -22,20 +22,20 @@ WIDTH = 3
 _ALL = EXACT | LOOSE | TITLE
 
 
-def bits_of(word: int, marks: int) -> int:
+def bits_of(word_number: int, marks: int) -> int:
     """Return the bits that give the marks `marks` to one word of the query.
 
-    word: the number of the word in the query, from 0.
+    word_number: the number of the word in the query, from 0.
     """
-    return marks << WIDTH * word
+    return marks << WIDTH * word_number
 
 
-def marks_of(bits: int, word: int) -> int:
+def marks_of(bits: int, word_number: int) -> int:
     """Return the marks that `bits` have for one word of the query. 0 if it is not contained.
 
-    word: the number of the word in the query, from 0.
+    word_number: the number of the word in the query, from 0.
     """
-    return bits >> WIDTH * word & _ALL
+    return bits >> WIDTH * word_number & _ALL
 
 
 def last_word(bits: int) -> int:

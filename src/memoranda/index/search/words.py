@@ -93,14 +93,16 @@ _MAY_DOUBLE = lazy_pattern("[^aeiou][aeiou][bdfgklmnprtvz]$")
 SNIPPET = 200
 """The most characters of a snippet."""
 
+# Words of a query are numbered from 0 in its order. Everything below that is called `word_number`
+# is such a number.
 Place = tuple[int, int]
-"""(position in a text, number of the word of the query at it)."""
+"""(offset in a text, number of the word of the query that is there)."""
 
 MarkedPlace = tuple[int, int, int]
-"""(position in a text, number, bits), for the words of the query that match at this position.
+"""(offset in a text, number, bits), for the words of the query that match at this offset.
 
-The number is the number of the last of these words. The bits say for all of them how they match
-(`word_marks`): `tea` matches exactly at `tea`, and loosely at `teapot`.
+Several words may match at one offset. The number is the number of the last of them. The bits say for
+all of them how they match (`word_marks`): `tea` matches exactly at `tea`, and loosely at `teapot`.
 """
 
 # In a query with more words, words written with signs inside (`wi-fi`) are not looked for.
@@ -122,7 +124,7 @@ class Word:
     """A word of the query.
 
     weight: how much the word counts; a rare word counts more.
-    rows: the notes that contain the word, a form of it or, if `is_open`, a longer word. Of more
+    rows: the notes that contain the word, a form of it or, if `may_be_longer`, a longer word. Of more
         than MAX_HELD such notes, only the newest. Empty in a search for all words.
     is_speaker: whether the word is the name of a person who says a note.
     match: the FTS5 expression that finds `rows`.
@@ -131,7 +133,7 @@ class Word:
     spelled: the words that replace a mistyped word, which no note contains.
     is_weak: whether the word is a pair across a stop word, which says little and is not shown.
     term: the term in a search for all words. None for a question.
-    is_open: whether longer words that begin with the word count.
+    may_be_longer: whether longer words that begin with the word count.
     other_forms: other forms that count: with another ending (`endings`), and in a search for all
         words also other spellings.
     is_beside: whether the word is outside the question of a long text.
@@ -147,12 +149,12 @@ class Word:
     spelled: Sequence[str] = ()
     is_weak: bool = False
     term: Term | None = None
-    is_open: bool = False
+    may_be_longer: bool = False
     other_forms: Sequence[str] = ()
     is_beside: bool = False
 
     @property
-    def is_cut(self) -> bool:
+    def may_lack_rows(self) -> bool:
         """Whether `rows` may lack notes, because MAX_HELD or more notes contain the word."""
         return len(self.rows) >= MAX_HELD
 
@@ -180,12 +182,14 @@ def root(word: str) -> str:
 
 def stem(word: str) -> str:
     """Return the root without doubled letters and a final `y`: `planned` and `planning` → `plan`."""
-    stem_found = root(word)
-    if stem_found != word:
-        stem_found = _DOUBLED.sub(r"\1", stem_found)
-    if stem_found.endswith("y") and len(stem_found) > 3:
-        return stem_found[:-1]
-    return stem_found
+    word_stem = root(word)
+    if word_stem != word:
+        # `planned` has the root `plann`.
+        word_stem = _DOUBLED.sub(r"\1", word_stem)
+    # `stories` has the root `story`. A short word such as `day` keeps its `y`.
+    if word_stem.endswith("y") and len(word_stem) > 3:
+        return word_stem[:-1]
+    return word_stem
 
 
 def inflections(word: str) -> list[str]:
@@ -299,14 +303,17 @@ def inflected(stems: list[str]) -> set[str]:
     """
     words: set[str] = set()
     for porter_stem in stems:
+        # `plan` → `plans`
         words.update([porter_stem + ending for ending in _INFLECTIONS])
-        # `run` → `running`
+        # A doubled letter: `run` → `running`
         last_letter = porter_stem[-1]
         words |= {f"{porter_stem}{last_letter}ing", f"{porter_stem}{last_letter}ed"}
         base = porter_stem[:-1]
         if last_letter == "i":
+            # `studi` → `study`, `studies`, `studied`
             words |= {f"{base}y", f"{base}ies", f"{base}ied"}
         elif last_letter == "e":
+            # `hope` → `hoping`, `hoped`, `hoper`
             words |= {f"{base}ing", f"{base}ed", f"{base}er"}
     return words
 
@@ -327,19 +334,19 @@ class _Run(NamedTuple):
     """A run of Chinese or Japanese letters, for the word of the query with this number."""
 
     letters: str
-    number: int
+    word_number: int
 
 
 class _PhrasePattern(NamedTuple):
     """A pattern for several words, or for a word with signs.
 
     may_be_longer: whether the last word may be the beginning of a longer one.
-    number: the number of the word in the query.
+    word_number: the number of the word in the query.
     """
 
     pattern: re.Pattern[str]
     may_be_longer: bool
-    number: int
+    word_number: int
 
 
 class _StemMatch(NamedTuple):
@@ -359,11 +366,11 @@ class _StemMatch(NamedTuple):
 class _SplitWord(NamedTuple):
     """A word that may be written with signs inside: `wifi` as `wi-fi`.
 
-    number: the number of the word in the query.
+    word_number: its number in the query.
     """
 
     word: str
-    number: int
+    word_number: int
 
 
 class WordFinder:
@@ -374,7 +381,7 @@ class WordFinder:
     """
 
     def __init__(self, words: Sequence[Word]):
-        # The spellings of all words, by the way in which they are found.
+        # The spellings of all words, by the way in which they are found (`_add_spelling`).
         self._runs: list[_Run] = []
         self._phrases: list[_PhrasePattern] = []
         self._stems: list[_StemMatch] = []
@@ -384,23 +391,31 @@ class WordFinder:
         # Turns a word of the text into the form that is compared with `_stems`: in a search for all
         # words the word itself, for a question its stem.
         self._stem = str if any(word.term for word in words) else stem
-        for number, word in enumerate(words):
+        for word_number, word in enumerate(words):
             if word.term:
-                self._add_spelling(word.term.words, word.is_open, number, word.term.words)
+                # A search for all words: the term as it was typed.
+                parts = word.term.words
+                self._add_spelling(parts, word.may_be_longer, word_number, forms_of_part=parts)
             else:
-                spelled = word.spelled or forms(word.text)
-                self._add_spelling(tuple(tokens(word.text)), word.is_open, number, spelled)
+                # A question: the word in its irregular forms, or corrected, or in other characters.
+                parts = tuple(tokens(word.text))
+                known_forms = word.spelled or forms(word.text)
+                self._add_spelling(parts, word.may_be_longer, word_number, known_forms)
                 for han_form in other_forms(word.text):
-                    self._add_spelling((han_form,), is_open=False, number=number, words=())
+                    self._add_spelling((han_form,), False, word_number, forms_of_part=())
             for other_form in word.other_forms:
                 parts = tuple(tokens(other_form))
-                self._add_spelling(parts, is_open=False, number=number, words=parts)
+                self._add_spelling(parts, False, word_number, forms_of_part=parts)
         self._heads = self._heads_of_matches()
-        # The result of `_matches_of` for each word of a text.
-        self._known: dict[str, tuple[int, int]] = {}
+        # A cache: a word of a text -> the result of `_matches_of` for it.
+        self._known_matches: dict[str, tuple[int, int]] = {}
 
     def _heads_of_matches(self) -> list[str]:
-        """Return beginnings of words: every word of a text that `_stems` matches has one of them."""
+        """Return beginnings of words to look for in a text, as few as possible.
+
+        Each word of a text that one of `_stems` matches begins with one of them. The stems `plan` and
+        `story` with the prefix `plann` give `plan` and `stor`.
+        """
         all_heads: set[str] = set()
         for stems, prefix, _ in self._stems:
             all_heads |= stems
@@ -417,40 +432,50 @@ class WordFinder:
         return shortest_heads
 
     def _add_spelling(
-        self, parts: Sequence[str], is_open: bool, number: int, words: Sequence[str]
+        self,
+        parts: Sequence[str],
+        may_be_longer: bool,
+        word_number: int,
+        forms_of_part: Sequence[str],
     ) -> None:
-        """Add one spelling of a query word to the table that finds spellings of its kind.
+        """Add one spelling of a query word to the list whose way of searching finds it.
 
-        `_phrases` takes `time zone`, and words with signs such as `c++`. `_runs` takes Chinese, and
-        `_stems` any other single word. `_split` takes such a word as well if a text may write it
-        with signs inside: `wifi` as `wi-fi`.
+        There is one list for each way:
+        - `_phrases`, by patterns: several words (`time zone`), and words with signs (`c++`).
+        - `_runs`, as parts of a text: Chinese and Japanese.
+        - `_stems`, word by word: any other single word.
+        - `_split`, by slow patterns: such a word again, for texts that write `wifi` as `wi-fi`.
 
         parts: the words of the spelling. If it is empty, nothing is added.
-        is_open: whether longer words that begin with it count, too.
-        number: the number of the word in the query.
-        words: if `parts` is a single word, all forms of it that count.
+        may_be_longer: whether longer words that begin with it count, too.
+        word_number: the number of the word in the query.
+        forms_of_part: if `parts` is a single word, all forms of it that count, with itself.
         """
         if not parts:
             return
-        first = parts[0]
         if len(parts) > 1:
-            self._phrases.append(_PhrasePattern(self._phrase(parts), is_open, number))
+            pattern = self._phrase(parts)
+            self._phrases.append(_PhrasePattern(pattern, may_be_longer, word_number))
             return
-        if is_cjk(first):
-            self._runs.append(_Run(first, number))
+
+        word = parts[0]
+        if is_cjk(word):
+            self._runs.append(_Run(word, word_number))
             return
-        has_signs = not all(map(IN_WORD.__getitem__, first))
-        if has_signs:
+        has_only_letters_and_digits = all(IN_WORD[character] for character in word)
+        if not has_only_letters_and_digits:
             # `c+` is not found in `c++`.
-            pattern = re.compile(rf"{re.escape(first)}(?![+#])")
-            self._phrases.append(_PhrasePattern(pattern, may_be_longer=True, number=number))
+            pattern = re.compile(rf"{re.escape(word)}(?![+#])")
+            self._phrases.append(_PhrasePattern(pattern, True, word_number))
             return
-        stems = set(map(self._stem, words))
-        self._stems.append(_StemMatch(stems, prefix="", bits=bits_of(number, EXACT)))
-        if is_open:
-            self._stems.append(_StemMatch(set(), prefix=first, bits=bits_of(number, LOOSE)))
-        if self._may_split and len(first) >= _MIN_STEM_LETTERS and first.isalnum():
-            self._split.append(_SplitWord(first, number))
+
+        stems = {self._stem(form) for form in forms_of_part}
+        self._stems.append(_StemMatch(stems, prefix="", bits=bits_of(word_number, EXACT)))
+        if may_be_longer:
+            self._stems.append(_StemMatch(set(), prefix=word, bits=bits_of(word_number, LOOSE)))
+        # A shorter word would be found in too many places, such as `a-t` for `at`.
+        if self._may_split and len(word) >= _MIN_STEM_LETTERS and word.isalnum():
+            self._split.append(_SplitWord(word, word_number))
 
     @staticmethod
     def _phrase(parts: Sequence[str]) -> re.Pattern[str]:
@@ -466,94 +491,101 @@ class WordFinder:
 
     def places(self, text: str) -> list[MarkedPlace]:
         """Return where a text has words of the query, in no particular order."""
-        # Words are looked for in the folded text, in which `ﬁx` is `fix`. So its characters may be
-        # at other positions: `positions` has the position in `text` of each folded character. None
-        # if all of them are at the same positions.
-        flat, positions = fold_places(text)
-        begins_word = _word_start_test(text, flat, positions)
-        places_found = self._places_of_words(flat, begins_word)
-        places_found += self._places_of_runs(flat)
-        places_found += self._places_of_phrases(flat, begins_word)
-        places_found += self._places_of_split_words(flat, places_found)
-        if positions is None:
+        # Words are looked for in the folded text, in which `ﬁx` is `fix`. Folding may move a
+        # character: `offsets` has the offset in `text` of each character of `folded_text`. It is
+        # None if folding moved none.
+        folded_text, offsets = fold_places(text)
+        begins_word = _word_start_test(text, folded_text, offsets)
+        places_found = self._places_of_words(folded_text, begins_word)
+        places_found += self._places_of_runs(folded_text)
+        places_found += self._places_of_phrases(folded_text, begins_word)
+        places_found += self._places_of_split_words(folded_text, places_found)
+        if offsets is None:
             return places_found
-        return [(positions[at], word, bits) for at, word, bits in places_found]
+        return [(offsets[offset], word_number, bits) for offset, word_number, bits in places_found]
 
-    def _places_of_words(self, flat: str, begins_word: Callable[[int], bool]) -> list[MarkedPlace]:
+    def _places_of_words(
+        self, folded_text: str, begins_word: Callable[[int], bool]
+    ) -> list[MarkedPlace]:
         """Find single words by their stems and prefixes.
 
-        flat: the folded text. The positions of the result are positions in it.
-        begins_word: whether a word begins at a position of `flat`.
+        folded_text: the text. The offsets in the result are offsets in it.
+        begins_word: whether a word begins at an offset of `folded_text`.
         """
-        known_matches = self._known
-        find = flat.find
-        match_word = words_of(flat).match
+        known_matches = self._known_matches
+        find = folded_text.find
+        match_word = words_of(folded_text).match
         places_found: list[MarkedPlace] = []
-        # `str.find` goes to the beginnings of words that may match, which is faster than to look at
-        # all words of a text.
+        # `str.find` jumps from one beginning of a word that may match to the next, which is faster
+        # than to look at all words of a text.
         for head in self._heads:
-            at = find(head)
-            while at >= 0:
-                token = match_word(flat, at) if begins_word(at) else None
-                if token:
-                    word = token[0]
+            offset = find(head)
+            while offset >= 0:
+                # Inside a word, the head begins nothing: `plan` in `explanation`.
+                match = match_word(folded_text, offset) if begins_word(offset) else None
+                if match:
+                    word = match[0]
                     if word not in known_matches:
                         known_matches[word] = self._matches_of(word)
-                    number, bits = known_matches[word]
+                    word_number, bits = known_matches[word]
                     if bits:
-                        places_found.append((at, number, bits))
-                at = find(head, at + 1)
+                        places_found.append((offset, word_number, bits))
+                offset = find(head, offset + 1)
         return places_found
 
-    def _places_of_runs(self, flat: str) -> list[MarkedPlace]:
+    def _places_of_runs(self, folded_text: str) -> list[MarkedPlace]:
         """Find runs of Chinese and Japanese, which may be inside longer runs.
 
-        flat: the folded text. The positions of the result are positions in it.
+        folded_text: the text. The offsets in the result are offsets in it.
         """
         places_found: list[MarkedPlace] = []
-        for run, word in self._runs:
-            at = flat.find(run)
-            while at >= 0:
-                places_found.append((at, word, bits_of(word, EXACT)))
-                at = flat.find(run, at + 1)
+        for run, word_number in self._runs:
+            offset = folded_text.find(run)
+            while offset >= 0:
+                places_found.append((offset, word_number, bits_of(word_number, EXACT)))
+                offset = folded_text.find(run, offset + 1)
         return places_found
 
     def _places_of_phrases(
-        self, flat: str, begins_word: Callable[[int], bool]
+        self, folded_text: str, begins_word: Callable[[int], bool]
     ) -> list[MarkedPlace]:
-        """Find the spellings of several words, such as `time zone`, and words with signs (`wi-fi`).
+        """Find the spellings of several words, such as `time zone`, and words with signs (`c++`).
 
-        flat: the folded text. The positions of the result are positions in it.
-        begins_word: whether a word begins at a position of `flat`.
+        folded_text: the text. The offsets in the result are offsets in it.
+        begins_word: whether a word begins at an offset of `folded_text`.
         """
         places_found: list[MarkedPlace] = []
-        for pattern, may_be_longer, word in self._phrases:
-            for match in pattern.finditer(flat):
-                at, end = match.span()
-                is_whole = end == len(flat) or begins_word(end)
-                if begins_word(at) and (may_be_longer or is_whole):
-                    places_found.append((at, word, bits_of(word, EXACT)))
+        for pattern, may_be_longer, word_number in self._phrases:
+            for match in pattern.finditer(folded_text):
+                start, end = match.span()
+                # The match ends with a whole word if another word begins right behind it.
+                ends_with_word = end == len(folded_text) or begins_word(end)
+                if begins_word(start) and (may_be_longer or ends_with_word):
+                    places_found.append((start, word_number, bits_of(word_number, EXACT)))
         return places_found
 
     def _places_of_split_words(
-        self, flat: str, places_found: Sequence[MarkedPlace]
+        self, folded_text: str, places_found: Sequence[MarkedPlace]
     ) -> list[MarkedPlace]:
-        """Find words that are written with signs inside: `wifi` as `wi-fi`.
+        """Find words that are written with hyphens or apostrophes inside: `wifi` as `wi-fi`.
 
-        flat: the folded text. The positions of the result are positions in it.
+        folded_text: the text. The offsets in the result are offsets in it.
         places_found: the places that were found before. Their words are not looked for.
         """
-        if "-" not in flat and "'" not in flat:
+        if "-" not in folded_text and "'" not in folded_text:
             return []
-        words_found = {number for _, number, _ in places_found}
-        without_signs = flat.replace("-", "").replace("'", "")
+        numbers_found = {word_number for _, word_number, _ in places_found}
+        without_signs = folded_text.replace("-", "").replace("'", "")
         further_places: list[MarkedPlace] = []
-        for word, number in self._split:
+        for word, word_number in self._split:
             # A pattern is slow, so first look whether the text has the word at all.
-            if number in words_found or word not in without_signs:
+            if word_number in numbers_found or word not in without_signs:
                 continue
-            for match in re.finditer("['-]?".join(word), flat):
-                further_places.append((match.start(), number, bits_of(number, EXACT)))
+            # `wifi` → `w['-]?i['-]?f['-]?i`
+            pattern = "['-]?".join(word)
+            for match in re.finditer(pattern, folded_text):
+                place = (match.start(), word_number, bits_of(word_number, EXACT))
+                further_places.append(place)
         return further_places
 
     def _matches_of(self, token: str) -> tuple[int, int]:
@@ -564,51 +596,61 @@ class WordFinder:
 
         token: a folded word of the text.
         """
-        stemmed = self._stem(token)
+        token_stem = self._stem(token)
         bits = 0
         for stems, prefix, word_bits in self._stems:
+            # A prefix of "" matches nothing.
             is_longer = prefix != "" and token != prefix and token.startswith(prefix)
-            if stemmed in stems or is_longer:
+            if token_stem in stems or is_longer:
                 bits |= word_bits
         return last_word(bits), bits
 
 
 def _word_start_test(
-    text: str, flat: str, positions: Sequence[int] | None
+    text: str, folded_text: str, offsets: Sequence[int] | None
 ) -> Callable[[int], bool]:
-    """Return a function that says whether a word begins at a position of a folded text.
+    """Return a function that says whether a word begins at an offset of a folded text.
 
     Words begin after a blank or a sign, and also inside `getUser` (at `User`) and `v2` (at `2`).
 
     text: the text before folding, whose capitals show where the words in `getUser` begin.
-    flat: the folded text.
-    positions: the position in `text` of each character of `flat`. None if they are the same.
+    folded_text: the same text after folding.
+    offsets: the offset in `text` of each character of `folded_text`. None if they are the same.
     """
 
-    def begins_word(at: int) -> bool:
-        if not at or not IN_WORD[flat[at - 1]] or not IN_WORD[flat[at]]:
+    def begins_word(offset: int) -> bool:
+        if offset == 0:
             return True
-        if flat[at].isdigit() != flat[at - 1].isdigit():
+        character = folded_text[offset]
+        character_before = folded_text[offset - 1]
+        # A sign is a word of its own, and ends the word before it.
+        if not IN_WORD[character_before] or not IN_WORD[character]:
             return True
-        position = positions[at] if positions else at
-        return text[position].isupper() and text[position - 1].islower()
+        if character.isdigit() != character_before.isdigit():
+            return True
+        offset_in_text = offsets[offset] if offsets else offset
+        return text[offset_in_text].isupper() and text[offset_in_text - 1].islower()
 
     return begins_word
 
 
 def _gap(before: str, part: str) -> str:
-    """Return a pattern for the signs between two words of a phrase.
+    """Return a pattern for the signs and blanks between two words of a phrase, if any.
 
-    It ends at the first place where `part` follows. If signs could be taken now for this gap and now
-    for a word that is a sign, such as an emoji, a search for twenty of them would never end.
+    before: the first of the two words.
+    part: the second word.
     """
+    # Any number of signs. `+` behind `*` means that the pattern gives none of them back.
     signs = r"[\W_]*+"
     if not part[0].isalnum():
+        # The second word is itself a sign, such as an emoji, so the gap ends where it begins. If the
+        # gap could take it, too, a phrase of twenty emojis would be tried in endless combinations.
         signs = rf"(?:(?!{re.escape(part)})[\W_])*+"
-    # Python counts the Chinese zero as no letter, as in 二〇二四.
+    # Beside a word of letters, no sign is needed: `timezone`. `is_cjk` is asked, too, since for
+    # Python the Chinese zero is no letter, as in 二〇二四.
     if any(word.isalpha() or is_cjk(word) for word in (before, part)):
         return signs
-    # Two numbers, unless one of them is a sign
+    # Between two numbers, at least one sign is needed: `1`, `10` must not find `110`.
     if before[-1].isalnum() and part[0].isalnum():
         return rf"[\W_]{signs}"
     return signs
@@ -617,16 +659,18 @@ def _gap(before: str, part: str) -> str:
 def shown_terms(words: Sequence[Word]) -> list[Term]:
     """Return the terms to look for in a very long text: the roots of words, and respelled words.
 
-    A word with a short root is looked for as it is. Weak words are left out.
+    `planning` is looked for as `plann`, which finds its other forms, too. A word whose root has fewer
+    than _MIN_ROOT_LETTERS letters is looked for as it is. Weak words are left out.
     """
+    # A dict keeps the order of the words, and each text once.
     texts: dict[str, None] = {}
     for word in words:
         if word.is_weak:
             continue
-        base = root(word.text)
-        if len(base) < _MIN_ROOT_LETTERS:
-            base = word.text
-        texts.update(dict.fromkeys((base, *word.spelled)))
+        text = root(word.text)
+        if len(text) < _MIN_ROOT_LETTERS:
+            text = word.text
+        texts.update(dict.fromkeys((text, *word.spelled)))
     terms = [term(text) for text in texts]
     return [shown_term for shown_term in terms if shown_term is not None]
 
@@ -650,30 +694,33 @@ def snippet(
 
     # Of the snippets that begin at a place, take the one whose words weigh most.
     weights_of_snippets = [
-        _weight_from(places_inside[number:], weights) for number in range(len(places_inside))
+        _weight_from(places_inside[first:], weights) for first in range(len(places_inside))
     ]
-    best_number = weights_of_snippets.index(max(weights_of_snippets))
-    first_word, _ = places_inside[best_number]
+    best = weights_of_snippets.index(max(weights_of_snippets))
+    offset_of_word, _ = places_inside[best]
 
     # Begin at the start of the line if it is near, otherwise at the start of a word.
-    # `rfind` and `find` return -1 if there is nothing, which becomes 0, and `or` takes over.
-    begin = text.rfind("\n", start, first_word) + 1 or start
-    if first_word - begin > _MAX_CHARACTERS_BEFORE:
-        earliest = max(start, first_word - _CHARACTERS_BEFORE)
-        begin = text.find(" ", earliest, first_word) + 1 or earliest
+    # `rfind` and `find` return -1 if there is nothing. One more is 0, so `or` takes what follows.
+    begin = text.rfind("\n", start, offset_of_word) + 1 or start
+    if offset_of_word - begin > _MAX_CHARACTERS_BEFORE:
+        earliest = max(start, offset_of_word - _CHARACTERS_BEFORE)
+        begin = text.find(" ", earliest, offset_of_word) + 1 or earliest
     return shortened(text, begin, stop)
 
 
 def _weight_from(places: Sequence[Place], weights: Sequence[float]) -> float:
     """Return the weight of all words in a snippet that begins shortly before the first place.
 
+    A word that occurs several times counts once.
+
     places: the places of words from there on, in order.
     weights: the weight of each word of the query.
     """
-    first_position, _ = places[0]
-    end = first_position + SNIPPET - _CHARACTERS_BEFORE
-    words_in_snippet = {word for position, word in places if position < end}
-    return sum([weights[word] for word in words_in_snippet])
+    first_offset, _ = places[0]
+    # The snippet begins up to _CHARACTERS_BEFORE before the first word.
+    end = first_offset + SNIPPET - _CHARACTERS_BEFORE
+    numbers_in_snippet = {word_number for offset, word_number in places if offset < end}
+    return sum([weights[word_number] for word_number in numbers_in_snippet])
 
 
 def shortened(text: str, begin: int, stop: int) -> tuple[str, int]:
@@ -689,12 +736,14 @@ def shortened(text: str, begin: int, stop: int) -> tuple[str, int]:
         if last_blank > begin + SNIPPET * 2 // 3:
             end = last_blank
     piece = text[begin:end]
+    # Count lines up to the first character that is not a blank.
     begin += len(piece) - len(piece.lstrip())
     return piece.strip(), text.count("\n", 0, begin) + 1
 
 
 def goes_on_after(text: str, snippet: str) -> bool:
     """Whether a text has more words behind a snippet of it, which `shortened` cut from it."""
+    # The end of the text, long enough for the snippet and for blanks behind it.
     end = text[-len(snippet) - _MAX_BLANKS_AT_END :].rstrip()
     return not end.endswith(snippet)
 
@@ -708,17 +757,19 @@ def nearness(places: Sequence[Place], words: int) -> float:
     places: the places of the words in order.
     words: the number of words in the query, at least two.
     """
-    # The last place of each word so far. -1 if it did not occur yet.
-    last_positions = [-1] * words
-    # `gaps[n]` is the smallest distance between word n of the query and word n + 1, so there is one
-    # gap less than words.
+    # The last offset of each word so far, by its number. -1 if it did not occur yet.
+    last_offsets = [-1] * words
+    # `gaps[n]` is the smallest distance so far between the words n and n + 1 of the query. So the
+    # query has one gap less than words.
     gaps = [_MAX_NEAR_CHARACTERS] * (words - 1)
-    for position, word in places:
-        last_positions[word] = position
-        for neighbor in (word - 1, word + 1):
-            if 0 <= neighbor < words and last_positions[neighbor] >= 0:
-                pair = min(word, neighbor)
-                gaps[pair] = min(gaps[pair], position - last_positions[neighbor])
+    for offset, word_number in places:
+        last_offsets[word_number] = offset
+        # The words before and after it in the query may have occurred earlier in the text.
+        for neighbor in (word_number - 1, word_number + 1):
+            has_occurred = 0 <= neighbor < words and last_offsets[neighbor] >= 0
+            if has_occurred:
+                pair = min(word_number, neighbor)
+                gaps[pair] = min(gaps[pair], offset - last_offsets[neighbor])
     # Words that touch count 1, words _HALF_NEAR_CHARACTERS apart count a half.
     nearness_of_pairs = [
         _HALF_NEAR_CHARACTERS / (_HALF_NEAR_CHARACTERS + gap)

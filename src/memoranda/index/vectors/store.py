@@ -114,9 +114,12 @@ class VectorFile:
         known_count = 0
         if self._seen is not None and seen.is_same_file(self._seen):
             known_count = len(self.keys)
-        new_keys = records[known_count:, :_KEY_COLUMNS]
-        new_keys = np.ascontiguousarray(new_keys).view(np.uint64).ravel()
+        # The first columns of a record are its key, as two numbers of 4 bytes. `view` takes the same
+        # bytes as one number of 8.
+        key_columns = records[known_count:, :_KEY_COLUMNS]
+        new_keys = np.ascontiguousarray(key_columns).view(np.uint64).ravel()
         self.keys = np.concatenate([self.keys[:known_count], new_keys])
+        # The other columns are the vector. They stay in the file, which is mapped into memory.
         self.rows = np.asarray(records[:, _KEY_COLUMNS:])
         self._seen = seen
         return True
@@ -132,23 +135,32 @@ class VectorFile:
         """
         vector_size = _vector_size(self.path)
         column_count = _KEY_COLUMNS + vector_size
-        count = max(0, file_size - _HEADER) // (4 * column_count)
-        if not vector_size or not count:
+        # Each column is a float32 of 4 bytes.
+        record_count = max(0, file_size - _HEADER) // (4 * column_count)
+        if not vector_size or not record_count:
             # An empty file cannot be mapped.
             return np.empty((0, column_count), np.float32)
-        return np.memmap(self.path, np.float32, "r", _HEADER, (count, column_count))
+        return np.memmap(
+            self.path,
+            dtype=np.float32,
+            mode="r",
+            offset=_HEADER,
+            shape=(record_count, column_count),
+        )
 
     def places(self, keys: np.ndarray) -> np.ndarray:
         """Return the row of the vector for each key. -1 for a key without a vector."""
         if not len(self.keys):
             return np.full(len(keys), -1)
-        # Find the place of each key among the sorted keys of the file. A key that the file lacks has
-        # the place of the next higher one, or the last place if there is none.
-        order = np.argsort(self.keys, kind="stable")
-        places_in_order = np.searchsorted(self.keys, keys, sorter=order)
-        positions = order[np.minimum(places_in_order, len(self.keys) - 1)]
-        is_in_file = self.keys[positions] == keys
-        return np.where(is_in_file, positions, -1)
+        # Find the rank of each key among the sorted keys of the file. A key that the file lacks gets
+        # the rank of the next higher one, and one above all others the highest rank.
+        sorted_rows = np.argsort(self.keys, kind="stable")
+        ranks = np.searchsorted(self.keys, keys, sorter=sorted_rows)
+        ranks = np.minimum(ranks, len(self.keys) - 1)
+        # The row with that rank has the key, unless the file lacks it.
+        rows = sorted_rows[ranks]
+        is_in_file = self.keys[rows] == keys
+        return np.where(is_in_file, rows, -1)
 
     def append(self, keys: np.ndarray, rows: np.ndarray) -> None:
         """Add vectors and wait until they are on the disk. After an error, no vector is added.
@@ -199,9 +211,10 @@ class VectorFile:
         this call. Raises StorageError.
         """
         self.refresh()
-        # Of records with the same key, only the first stays.
+        # Only the first of several records with the same key stays. `unique` returns its position.
         _, first_positions = np.unique(self.keys, return_index=True)
         is_wanted = np.isin(self.keys[first_positions], wanted_keys)
+        # In the order of the file.
         positions_to_keep = np.sort(first_positions[is_wanted])
         removed_count = len(self.keys) - len(positions_to_keep)
         if not removed_count:
@@ -309,17 +322,18 @@ def passages_of(title: str, body: str) -> list[EmbeddedPassage]:
     body = body[:EMBEDDED]
     parts = passages(body)
     for part in parts:
-        text = body[part.start : part.end].strip()
-        if len(parts) > 1 and _HEADING.fullmatch(text):
-            # The passage below this heading gets the heading in front.
+        passage = body[part.start : part.end].strip()
+        # The passage below this heading gets the heading in front.
+        if len(parts) > 1 and _HEADING.fullmatch(passage):
             continue
-        beginning = text[:_PASSAGE_BEGINNING].casefold()
-        lines: list[str] = []
+        # The title and the heading, unless the passage begins with them.
+        beginning = passage[:_PASSAGE_BEGINNING].casefold()
+        lines_in_front: list[str] = []
         for name in dict.fromkeys((title, part.heading)):
             is_repeated = name.strip().casefold() in beginning
             if _says_something(name) and not is_repeated:
-                lines.append(name.strip())
-        text = sqlite_text("\n".join([*lines, text]))
+                lines_in_front.append(name.strip())
+        text = sqlite_text("\n".join([*lines_in_front, passage]))
         embedded_passages.append(EmbeddedPassage(part.start, part.end, key_of(text), text))
     return embedded_passages
 
@@ -348,21 +362,22 @@ def add_passages(db: sqlite3.Connection, limit: int, after: int = 0) -> tuple[in
     Must run inside a transaction. The text of a row never changes, and new notes get higher rows.
     So rows are only added to the end of table `embedded`.
     """
-    number_cut = 0
+    cut_count = 0
     last_row = after
     characters = 0
     rows = db.execute(f"select n.row {UNCUT} order by n.row limit ?", (after, limit)).fetchall()
     for (row,) in rows:
         title, body = _text(db, row) or ("", "")
+        # Stop at _LONGEST characters, so that others may write. At least one note is cut.
         characters += len(body)
-        if number_cut and characters > _LONGEST:
+        if cut_count and characters > _LONGEST:
             break
         spans = [(passage.start, passage.stop, passage.key) for passage in passages_of(title, body)]
-        blob = np.array(spans, _SPAN).tobytes()
-        db.execute("insert into embedded (note, spans) values (?, ?)", (row, blob))
-        number_cut += 1
+        packed_spans = np.array(spans, _SPAN).tobytes()
+        db.execute("insert into embedded (note, spans) values (?, ?)", (row, packed_spans))
+        cut_count += 1
         last_row = row
-    return number_cut, last_row
+    return cut_count, last_row
 
 
 def _text(db: sqlite3.Connection, row: int) -> tuple[str, str] | None:
@@ -423,38 +438,50 @@ class Passages:
         self._count = 0
 
     def of(self, notes: Collection[int]) -> np.ndarray:
-        """Return the positions in `keys` of the passages of these notes, in order."""
+        """Return the positions in `keys` of the passages of these notes, in order.
+
+        Suppose that one note has 3 passages from position 10 on, and another has 2 from position 20
+        on. Then the result is 10, 11, 12, 20, 21. The comments show this example.
+        """
+        # Sorted, each once.
         note_rows = np.unique(np.fromiter(notes, np.int64, len(notes)))
-        # The passages of a note follow each other, since all are sorted by note.
+        # The passages of a note follow each other, since all are sorted by note: [10, 20] and [13, 22].
         first_positions = np.searchsorted(self.notes, note_rows)
-        counts = np.searchsorted(self.notes, note_rows, "right") - first_positions
-        # The number of each passage within its note: 0, 1, 2, 0, 1 for notes of 3 and 2 passages.
-        passages_before = np.cumsum(counts) - counts
-        numbers_in_note = np.arange(counts.sum()) - np.repeat(passages_before, counts)
-        return np.repeat(first_positions, counts) + numbers_in_note
+        stop_positions = np.searchsorted(self.notes, note_rows, side="right")
+        # [3, 2]
+        counts = stop_positions - first_positions
+        # [10, 10, 10, 20, 20]
+        first_position_of_note = np.repeat(first_positions, counts)
+        # [0, 1, 2, 3, 4] - [0, 0, 0, 3, 3] = [0, 1, 2, 0, 1]
+        passages_in_notes_before = np.repeat(np.cumsum(counts) - counts, counts)
+        number_in_note = np.arange(counts.sum()) - passages_in_notes_before
+        return first_position_of_note + number_in_note
 
     def refresh(self, db: sqlite3.Connection) -> bool:
         """Read the passages that were added since the last call. Return whether there were any."""
+        # Another connection may be to another index, with other rows.
         if self._db is not db:
             self._db = db
             self._clear()
-        last = db.execute("select max(note) from embedded").fetchone()[0] or 0
-        if last == self._last:
+        (last_row,) = db.execute("select coalesce(max(note), 0) from embedded").fetchone()
+        if last_row == self._last:
             return False
-        stored_count = db.execute("select count(*) from embedded").fetchone()[0]
+        (stored_count,) = db.execute("select count(*) from embedded").fetchone()
         # Passages of deleted notes remain in memory. If they are many, all passages are read again.
         if self._count > 100 + 1.25 * stored_count:
             self._clear()
-        new_rows = db.execute(
+
+        # Read the new notes. `spans` has the passages of a note as bytes, each as long as _SPAN.
+        new_notes = db.execute(
             "select note, spans from embedded where note > ? order by note", (self._last,)
         ).fetchall()
-        blobs = [blob for _, blob in new_rows]
-        keys = np.frombuffer(b"".join(blobs), _SPAN)["key"]
-        # A row for each of its passages.
-        rows = np.array([row for row, _ in new_rows], np.int64)
-        counts = np.array([len(blob) // _SPAN.itemsize for blob in blobs], np.int64)
+        spans_of_notes = [spans for _, spans in new_notes]
+        keys = np.frombuffer(b"".join(spans_of_notes), _SPAN)["key"]
+        # Repeat the row of each note for each of its passages.
+        rows = np.array([row for row, _ in new_notes], np.int64)
+        counts = np.array([len(spans) // _SPAN.itemsize for spans in spans_of_notes], np.int64)
         self.notes = np.concatenate([self.notes, np.repeat(rows, counts)])
         self.keys = np.concatenate([self.keys, keys])
-        self._last = last
-        self._count += len(new_rows)
+        self._last = last_row
+        self._count += len(new_notes)
         return True

@@ -85,6 +85,16 @@ def test_a_hook_called_wrongly_still_ends_with_status_0_and_says_nothing_on_stdo
     assert (process.returncode, process.stdout) == (0, b"")
 
 
+@pytest.mark.parametrize("argv", [("--help",), ("-h",), ("claude-code", "--help")])
+def test_a_hook_asked_for_its_help_shows_it(home, argv):
+    process = run(
+        [sys.executable, "-m", "memoranda", "--home", str(home), "hook", *argv],
+        input=b"",
+        env=environment(),
+    )
+    assert (process.returncode, process.stdout[:25]) == (0, b"Usage: memory hook [OPTIO")
+
+
 @pytest.mark.promise("issue-hook-events")
 @pytest.mark.parametrize("payload", [b"\xff", {"hookEventName": "SessionStart"}])
 def test_a_hook_is_silent_on_what_it_does_not_know(home, payload):

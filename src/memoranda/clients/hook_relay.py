@@ -71,11 +71,16 @@ def usual_arguments(arguments: list[str]) -> tuple[str | None, str, str] | None:
         arguments = arguments[2:]
     command, *names = arguments
     is_usual = command == hook.METHOD and len(names) in (1, 2)
-    if not is_usual or not all(_NAME_LETTERS.issuperset(name) for name in names):
+    if not is_usual or not all(map(_is_plain_name, names)):
         return None
     client = names[0]
     event_name = names[1] if len(names) > 1 else ""
     return home, client, event_name
+
+
+def _is_plain_name(word: str) -> bool:
+    """Whether a word can only be the name of a client or an event. `--help` is an option."""
+    return not word.startswith("-") and _NAME_LETTERS.issuperset(word)
 
 
 def _socket_path(home: str | None) -> str:

@@ -114,6 +114,13 @@ def test_a_hook_is_silent_on_trouble_and_says_what_it_is_when_asked(home):
     assert b"load config" in process.stderr
 
 
+@pytest.mark.parametrize("payload", [b"{", {**START, "transcript_path": ""}, {"a": 1}])
+def test_a_hook_that_is_asked_says_that_what_it_read_is_no_event(home, payload):
+    process = hook(home, payload, MEMORY_HOOK_DEBUG="1")
+    assert (process.returncode, process.stdout) == (0, b"")
+    assert b"This is no event that the hook of claude-code answers." in process.stderr
+
+
 @pytest.mark.promise("issue-hook-events")
 def test_a_client_that_never_ends_its_event_is_left_after_less_than_a_second(home):
     command = [sys.executable, "-m", "memoranda", "--home", str(home), "hook", "claude-code"]

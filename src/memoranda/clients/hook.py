@@ -33,6 +33,8 @@ METHOD = "hook"
 """The command, and the daemon's method that answers an event."""
 PAYLOAD_METHOD = "hook/payload"
 """The daemon's method that answers the payload of an event, in the form in which a client sent it."""
+DEBUG = "MEMORY_HOOK_DEBUG"
+"""The variable with which a hook says on stderr why it gives no text. No daemon is asked then."""
 NOTHING_TO_SAY = b'"reply":""'
 """A part of the daemon's reply if the client gets no text."""
 # How many seconds a hook may need in addition, to write requests to remember to files.

@@ -91,7 +91,7 @@ def _socket_path(home: str | None) -> str:
     variables = os.environ
     # The full command handles a named agent, and other programs that run the hooks of Claude Code.
     is_other_program = any(name.startswith(_FOREIGN_VARIABLES) for name in variables)
-    if variables.get("MEMORY_AGENT") or is_other_program:
+    if variables.get("MEMORY_AGENT") or variables.get(hook.DEBUG) or is_other_program:
         return ""
     home = home or variables.get("MEMORY_HOME")
     # A home that is no absolute path may be relative, begin with `~` or be in a database.

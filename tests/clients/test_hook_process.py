@@ -114,6 +114,24 @@ def test_a_hook_is_silent_on_trouble_and_says_what_it_is_when_asked(home):
     assert b"load config" in process.stderr
 
 
+def test_the_first_event_after_a_setting_was_changed_is_answered_by_the_daemon_as_the_setting_is(
+    home,
+):
+    with open_session(home) as memory:
+        memory.write(Draft("use date-fns instead of moment", project="categories"))
+    call = {
+        **BASE,
+        "hook_event_name": "PreToolUse",
+        "tool_name": "Bash",
+        "tool_input": {"command": "npm install moment"},
+    }
+    with DaemonProcess(home, "--interval", "1h") as daemon:
+        daemon.ready()
+        assert b"date-fns" in hook(home, {**call, "session_id": "before"}).stdout
+        (home / "config.yaml").write_text("hooks:\n  tools: false\n")
+        assert hook(home, {**call, "session_id": "after"}).stdout == b""
+
+
 @pytest.mark.parametrize("payload", [b"{", {**START, "transcript_path": ""}, {"a": 1}])
 def test_a_hook_that_is_asked_says_that_what_it_read_is_no_event(home, payload):
     process = hook(home, payload, MEMORY_HOOK_DEBUG="1")

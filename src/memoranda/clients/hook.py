@@ -245,6 +245,7 @@ def served(memory: MemorySession, params: dict[str, Any]) -> dict[str, str]:
         raise ValueError(f"no such client: {event.client}")
     from memoranda.engine.telling.asked import store_waiting
 
+    memory.reread_settings()
     store_waiting(memory.as_caller(None))
     return {"reply": answer(memory, event)}
 
@@ -268,7 +269,8 @@ def served_payload(memory: MemorySession, params: dict[str, Any]) -> dict[str, s
     # A request to remember must be written to a file before anything can fail. The hook does this.
     if may_ask_to_remember(event):
         return {"reply": None}
-    if event.kind in _ACTIONS and not _may_have_facts(event, memory.settings):
+    settings = memory.reread_settings()
+    if event.kind in _ACTIONS and not _may_have_facts(event, settings):
         return {"reply": ""}
     return {**served(memory, event._asdict())}
 

@@ -113,6 +113,21 @@ def test_every_setting_in_the_pages_is_known(tmp_path) -> None:
             assert load(tmp_path, environ={}).warnings == ()
 
 
+def test_every_weight_in_the_table_of_the_features_is_the_one_in_use() -> None:
+    from memoranda.index.search.weights import WEIGHTS
+
+    page = (ROOT / "docs" / "ranking.md").read_text("utf-8")
+    different = {}
+    rows = re.findall(r"^\| (`\w+`(?:, `\w+`)*) \| ([-\d., ]+) \|", page, re.MULTILINE)
+    for names, values in rows:
+        features = re.findall(r"\w+", names)
+        for feature, value in zip(features, values.split(", "), strict=True):
+            if float(value) != getattr(WEIGHTS, feature):
+                different[feature] = (value, getattr(WEIGHTS, feature))
+    assert len(rows) > 20
+    assert different == {}
+
+
 OURS = [
     path
     for folder in ("src", "tests", "bench", "tools", "samples")

@@ -1,5 +1,5 @@
-"""The recipes of CONTRIBUTING.md work: a copy of the package gets a tool, a command, a column, a job
-and an error by their steps, and all of them are there.
+"""The recipes of CONTRIBUTING.md work: a copy of the package gets a tool, a command, a column, an
+import, a job and an error by their steps, and all of them are there.
 """
 
 from __future__ import annotations
@@ -59,6 +59,24 @@ def plan_throwaway(
         for memory in memories
         if "throwaway" in memory.tags
     ]
+'''
+IMPORT = '''
+
+def _csv(path: Path) -> Found:
+    """Read a table of notes with the columns `id` and `text`."""
+    import csv
+
+    rows = [*csv.DictReader(read_bytes(path).decode().splitlines())]
+    if not any("text" in row for row in rows):
+        raise WrongStore(f"{path} has no column `text`")
+    for row in rows:
+        if row["text"]:
+            yield Exported(row["id"], row["text"], created=None)
+        else:
+            yield LeftOut(f"csv {row['id']}", "it has no text")
+
+
+READERS["csv"] = _csv
 '''
 ERROR = '''
 
@@ -142,6 +160,18 @@ def add_column(package: Path) -> None:
     recipe.insert_after(
         "index/rows.py", "    provenance_json: str | None = None", "    words: int = 0"
     )
+    recipe.insert_after("query.py", "    client: str | None = None", "    least_words: int = 0")
+    recipe.insert_after(
+        "index/listing.py",
+        "    conditions = Conditions()",
+        '    conditions.add("n.words >= ?", query.least_words)',
+    )
+
+
+def add_import(package: Path) -> None:
+    recipe = Recipe("An import", package)
+    recipe.append("transfer/exports.py", IMPORT)
+    recipe.edit("cli/import_kinds.py", '"mcp-memory-service")', '"mcp-memory-service", "csv")')
 
 
 def add_job(package: Path) -> None:
@@ -209,7 +239,7 @@ def copy(tmp_path_factory: pytest.TempPathFactory) -> Copy:
     # With the compiled files, which hold for all files that no recipe touches
     shutil.copytree(SOURCE, package)
     _write_with(SOURCE.parent, folder, "before")
-    for add in (add_tool, add_command, add_column, add_job, add_error):
+    for add in (add_tool, add_command, add_column, add_import, add_job, add_error):
         add(package)
     (folder / "vault").mkdir()
     (folder / "bm").mkdir()
@@ -230,7 +260,8 @@ def _write_with(code: Path, folder: Path, title: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["A tool", "A command", "A column of the index", "A job", "An error"]
+    "name",
+    ["A tool", "A command", "A column of the index", "An import", "A job", "An error"],
 )
 def test_a_recipe_names_each_file_it_takes(copy: Copy, name: str) -> None:
     text = dict(_RECIPES)[name]
@@ -285,6 +316,29 @@ def test_column_added_is_filled_and_read_with_the_provenance_of_many_notes(copy:
         "    print([note.words for note in notes if note.title == 'before'])\n"
     )
     assert output == "{(3, 'owner')} 50\n[4]\n"
+
+
+def test_column_added_as_a_filter_narrows_lists_and_searches(copy: Copy) -> None:
+    output = copy.python(
+        "from memoranda import Draft, open_memory, Query\n"
+        "with open_memory() as memory:\n"
+        "    memory.write(Draft('heron', project='notes', title='Short'))\n"
+        "    memory.write(Draft('heron ' * 9, project='notes', title='Long'))\n"
+        "    query = Query(projects=('notes',), least_words=9)\n"
+        "    print([note.title for note in memory.list(query).notes])\n"
+        "    print([hit.note.title for hit in memory.search(query.replace(text='heron'))])\n"
+    )
+    assert output == "['Long']\n['Long']\n"
+
+
+def test_import_added_takes_a_file_and_counts_what_it_leaves_out(
+    copy: Copy, tmp_path: Path
+) -> None:
+    file = tmp_path / "notes.csv"
+    file.write_text("id,text\n1,tea is green\n2,\n")
+    reply = json.loads(copy.memory("import", "--json", "--from", "csv", str(file)))
+    assert (reply["imported"], reply["skipped"]) == (1, 1)
+    assert "tea is green" in copy.memory("list")
 
 
 def test_job_added_runs_with_the_others(copy: Copy) -> None:

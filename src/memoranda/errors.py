@@ -833,14 +833,17 @@ class ConfigFileError(ConfigError):
     problem: what is wrong, in a few words.
     key: the setting that is wrong; empty if the whole file is wrong.
     joint: the text between the key and the problem: a blank if they are one sentence.
+    hint: the remedy, if it is another one than to correct or to remove the file.
     """
 
-    def __init__(self, file: object, problem: str, key: str = "", joint: str = ": "):
+    def __init__(
+        self, file: object, problem: str, key: str = "", joint: str = ": ", hint: str = ""
+    ):
         self.file = file
         self.problem = problem
         self.key = key
         self.reason = f"{key}{joint}{problem}" if key else problem
-        super().__init__(f"load config: {file}: {self.reason}")
+        super().__init__(f"load config: {file}: {self.reason}", hint)
 
 
 class ProjectWarning(str):

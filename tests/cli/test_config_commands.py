@@ -141,3 +141,23 @@ def test_an_agent_does_not_change_the_configuration(terminal: Any, words: tuple[
     assert "only the owner" in ran.err
     text = (terminal.home / "config.yaml").read_text()
     assert text == TEXT
+
+
+def test_an_empty_name_of_a_file_of_rules_is_no_file(terminal: Any) -> None:
+    terminal.ok("config", "set", "gate.rules", "")
+    assert terminal.ok("write", "tea is green").startswith("Created ")
+
+
+@pytest.mark.parametrize("text", [None, "oops\n"], ids=["missing", "broken"])
+def test_a_write_that_a_file_of_rules_prevents_is_refused_with_a_remedy_that_works(
+    terminal: Any, text: str | None
+) -> None:
+    terminal.ok("config", "set", "gate.rules", "my.rules")
+    if text is not None:
+        (terminal.home / "my.rules").write_text(text)
+    ran = terminal("write", "tea is green")
+    assert ran.status == 1
+    remedy = "Correct my.rules, or use no rules of your own: memory config unset gate.rules"
+    assert remedy in ran.err
+    terminal.ok(*remedy.partition(": memory ")[2].split())
+    assert terminal.ok("write", "tea is green").startswith("Created ")

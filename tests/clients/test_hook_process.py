@@ -85,6 +85,16 @@ def test_a_hook_called_wrongly_still_ends_with_status_0_and_says_nothing_on_stdo
     assert (process.returncode, process.stdout) == (0, b"")
 
 
+@pytest.mark.parametrize("argv", [("--help",), ("-h",), ("claude-code", "--help")])
+def test_a_hook_asked_for_its_help_shows_it(home, argv):
+    process = run(
+        [sys.executable, "-m", "memoranda", "--home", str(home), "hook", *argv],
+        input=b"",
+        env=environment(),
+    )
+    assert (process.returncode, process.stdout[:25]) == (0, b"Usage: memory hook [OPTIO")
+
+
 @pytest.mark.promise("issue-hook-events")
 @pytest.mark.parametrize("payload", [b"\xff", {"hookEventName": "SessionStart"}])
 def test_a_hook_is_silent_on_what_it_does_not_know(home, payload):
@@ -102,6 +112,31 @@ def test_a_hook_is_silent_on_trouble_and_says_what_it_is_when_asked(home):
     assert process.returncode == 0
     assert process.stdout == b""
     assert b"load config" in process.stderr
+
+
+def test_the_first_event_after_a_setting_was_changed_is_answered_by_the_daemon_as_the_setting_is(
+    home,
+):
+    with open_session(home) as memory:
+        memory.write(Draft("use date-fns instead of moment", project="categories"))
+    call = {
+        **BASE,
+        "hook_event_name": "PreToolUse",
+        "tool_name": "Bash",
+        "tool_input": {"command": "npm install moment"},
+    }
+    with DaemonProcess(home, "--interval", "1h") as daemon:
+        daemon.ready()
+        assert b"date-fns" in hook(home, {**call, "session_id": "before"}).stdout
+        (home / "config.yaml").write_text("hooks:\n  tools: false\n")
+        assert hook(home, {**call, "session_id": "after"}).stdout == b""
+
+
+@pytest.mark.parametrize("payload", [b"{", {**START, "transcript_path": ""}, {"a": 1}])
+def test_a_hook_that_is_asked_says_that_what_it_read_is_no_event(home, payload):
+    process = hook(home, payload, MEMORY_HOOK_DEBUG="1")
+    assert (process.returncode, process.stdout) == (0, b"")
+    assert b"This is no event that the hook of claude-code answers." in process.stderr
 
 
 @pytest.mark.promise("issue-hook-events")

@@ -355,9 +355,10 @@ def test_every_error_of_a_form_of_the_page_is_said_in_both_languages(web, error_
     zone = web.memory.settings.reading_zone
     chinese = error_words(Clock("zh", web.now, zone), error)
     english = error_words(Clock("en", web.now, zone), error)
-    assert chinese.message
+    where = f"no words in serve/page/texts/sentences.json, or zh.json, for: {error}"
+    assert chinese.message, where
     assert english_in(str(chinese.message)) == []
-    assert english.message
+    assert english.message, where
     assert not re.search(r"_\w+_?note|search_notes|list_directory|permalink", english.message)
 
 

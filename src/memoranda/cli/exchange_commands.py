@@ -750,7 +750,7 @@ def _graph_to_fill(memory: MemorySession, imported_file: str) -> NoteGraph | Fil
 
 
 _ALL_SOURCES = "all"
-_SOURCES_HELP = "Sources, separated by commas: claude, car-agent, fingersaver, logseq, obsidian."
+_SOURCES_HELP = f"Sources, separated by commas: {', '.join(SOURCES)}."
 
 
 @command(

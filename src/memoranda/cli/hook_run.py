@@ -17,6 +17,13 @@ if TYPE_CHECKING:
     from memoranda.config import Settings
 
 
+# A sentence for a person who tries a hook by hand.
+_WHOLE_EVENT = (
+    "Send the whole event as the client does: with its name, the id of the session and the path of "
+    "the transcript; a prompt has 20 characters or more (docs/hooks.md)."
+)
+
+
 def settings_of(home: str | None) -> Settings:
     """Return the settings of a home, without loading the engine if its notes are in a folder.
 
@@ -60,7 +67,7 @@ def run_hook(
             output.write(flush=True)
     except Exception as error:
         # The outermost loop of hooks: a client must never fail because of them.
-        if os.environ.get("MEMORY_HOOK_DEBUG"):
+        if os.environ.get(hooks.DEBUG):
             from memoranda.cli import output
 
             output.failure(f"{type(error).__name__}: {error}")
@@ -92,6 +99,10 @@ def _reply(
 
     event = event_of(client, data, os.environ, name)
     if event is None:
+        if os.environ.get(hooks.DEBUG):
+            from memoranda.cli import output
+
+            output.failure(f"This is no event that the hook of {client} answers. {_WHOLE_EVENT}")
         return None
     settings = load_settings()
     waiting = []

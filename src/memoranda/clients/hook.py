@@ -33,6 +33,8 @@ METHOD = "hook"
 """The command, and the daemon's method that answers an event."""
 PAYLOAD_METHOD = "hook/payload"
 """The daemon's method that answers the payload of an event, in the form in which a client sent it."""
+DEBUG = "MEMORY_HOOK_DEBUG"
+"""The variable with which a hook says on stderr why it gives no text. No daemon is asked then."""
 NOTHING_TO_SAY = b'"reply":""'
 """A part of the daemon's reply if the client gets no text."""
 # How many seconds a hook may need in addition, to write requests to remember to files.
@@ -243,6 +245,7 @@ def served(memory: MemorySession, params: dict[str, Any]) -> dict[str, str]:
         raise ValueError(f"no such client: {event.client}")
     from memoranda.engine.telling.asked import store_waiting
 
+    memory.reread_settings()
     store_waiting(memory.as_caller(None))
     return {"reply": answer(memory, event)}
 
@@ -266,7 +269,8 @@ def served_payload(memory: MemorySession, params: dict[str, Any]) -> dict[str, s
     # A request to remember must be written to a file before anything can fail. The hook does this.
     if may_ask_to_remember(event):
         return {"reply": None}
-    if event.kind in _ACTIONS and not _may_have_facts(event, memory.settings):
+    settings = memory.reread_settings()
+    if event.kind in _ACTIONS and not _may_have_facts(event, settings):
         return {"reply": ""}
     return {**served(memory, event._asdict())}
 

@@ -71,11 +71,16 @@ def usual_arguments(arguments: list[str]) -> tuple[str | None, str, str] | None:
         arguments = arguments[2:]
     command, *names = arguments
     is_usual = command == hook.METHOD and len(names) in (1, 2)
-    if not is_usual or not all(_NAME_LETTERS.issuperset(name) for name in names):
+    if not is_usual or not all(map(_is_plain_name, names)):
         return None
     client = names[0]
     event_name = names[1] if len(names) > 1 else ""
     return home, client, event_name
+
+
+def _is_plain_name(word: str) -> bool:
+    """Whether a word can only be the name of a client or an event. `--help` is an option."""
+    return not word.startswith("-") and _NAME_LETTERS.issuperset(word)
 
 
 def _socket_path(home: str | None) -> str:
@@ -86,7 +91,7 @@ def _socket_path(home: str | None) -> str:
     variables = os.environ
     # The full command handles a named agent, and other programs that run the hooks of Claude Code.
     is_other_program = any(name.startswith(_FOREIGN_VARIABLES) for name in variables)
-    if variables.get("MEMORY_AGENT") or is_other_program:
+    if variables.get("MEMORY_AGENT") or variables.get(hook.DEBUG) or is_other_program:
         return ""
     home = home or variables.get("MEMORY_HOME")
     # A home that is no absolute path may be relative, begin with `~` or be in a database.

@@ -124,6 +124,15 @@ class ReadVerbs(ProjectList):
         """Return the configuration in force."""
         return self.engine.settings
 
+    def reread_settings(self) -> Settings:
+        """Return the configuration as its file has it now.
+
+        Each verb reads a changed file by itself. This is for what a setting decides before the
+        first verb of a call.
+        """
+        self.engine.reload_config()
+        return self.engine.settings
+
     @property
     def warnings(self) -> builtins.list[ProjectWarning]:
         """Return a warning for each file and folder that the last look at the disk could not read.

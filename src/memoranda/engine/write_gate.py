@@ -94,12 +94,14 @@ class Gate:
 
             gate_rules = default_rules()
             name = self._settings.gate_rules
-            if name is not None:
+            # An empty name is no file, as for every setting that names one.
+            if name:
                 try:
                     gate_rules = gate_rules.with_file(self._root / name)
                 except (OSError, ValueError) as error:
                     why = getattr(error, "strerror", None) or str(error)
-                    raise ConfigFileError("gate.rules", f"{name}: {why}") from None
+                    hint = f"Correct {name}, or use no rules of your own: memory config unset gate.rules"
+                    raise ConfigFileError("gate.rules", f"{name}: {why}", hint=hint) from None
             self._rules = gate_rules
         return self._rules
 

@@ -25,7 +25,7 @@ from memoranda.engine.upkeep import (
 )
 from memoranda.errors import Conflict, InvalidInput, Locked, NotFound, NotText, choices
 from memoranda.index.rows import NoteInfo
-from memoranda.ingest.sources import SOURCES, Source, SourceNote, Tree
+from memoranda.ingest.sources import SOURCES, Program, SourceNote, Tree
 from memoranda.note.markdown import Record
 from memoranda.note.model import INBOX, united
 from memoranda.query import split_list
@@ -107,7 +107,7 @@ ALL = "all"
 
 def named_sources(
     names_text: str, path: str | None, settings: Settings
-) -> list[tuple[Source, Path | None]]:
+) -> list[tuple[Program, Path | None]]:
     """Return the sources with these names, each with its folder, None if its place is unknown.
 
     names_text: names separated by commas, or `all`.
@@ -132,7 +132,7 @@ def _check_source_names(names: Iterable[str]) -> None:
             raise InvalidInput(f"Unknown source: {name}", choices(name, [ALL, *SOURCES]))
 
 
-def _present_sources(folder: Path | None, settings: Settings) -> Iterator[tuple[Source, Path]]:
+def _present_sources(folder: Path | None, settings: Settings) -> Iterator[tuple[Program, Path]]:
     """Yield the sources that exist and are not switched off, each with its folder.
 
     folder: a folder to read instead of each source's usual one; None to read the usual one.
@@ -157,7 +157,7 @@ def _checked_folder(path: str) -> Path:
     raise InvalidInput(f"not a folder: {path}")
 
 
-def _root_of(source: Source, settings: Settings) -> Path | None:
+def _root_of(source: Program, settings: Settings) -> Path | None:
     """Return the folder of a source in the settings, or else its usual one. None if it has none."""
     root = settings.ingestion.get(source.name) or source.root
     if root:
@@ -172,7 +172,7 @@ def _absolute(path: str) -> Path:
 
 def run(
     memory: MemorySession,
-    chosen: Sequence[tuple[Source, Path | None]],
+    chosen: Sequence[tuple[Program, Path | None]],
     *,
     dry_run: bool = False,
     takes_removed: bool = False,
@@ -207,7 +207,7 @@ def _expected_outcome(source_plan: IngestPlan) -> Ingestion:
 
 
 def plan(
-    reads: Sequence[tuple[Source, Tree]],
+    reads: Sequence[tuple[Program, Tree]],
     ingested_texts: IngestedTexts,
     *,
     takes_removed: bool = False,

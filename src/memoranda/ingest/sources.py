@@ -1,6 +1,6 @@
 """Read the files of each source, such as an Obsidian vault (contract 001, 11).
 
-A source (`Source`) has a usual folder and a function that yields a `SourceNote` for each file. It
+A source (`Program`) has a usual folder and a function that yields a `SourceNote` for each file. It
 reads the folder through a `Tree`, which collects warnings.
 """
 
@@ -400,7 +400,7 @@ def scan_obsidian(tree: Tree) -> Iterator[SourceNote]:
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class Program:
     """Another program whose notes can be ingested from a folder.
 
     name: the name by which a person chooses it.
@@ -414,11 +414,11 @@ class Source:
 
 
 _EVERY = (
-    Source("claude", "~/.claude", scan_claude),
-    Source("car-agent", "~/.car-agent", scan_car_agent),
-    Source("fingersaver", "~/.fingersaver", scan_fingersaver),
-    Source("logseq", "~/logseq", scan_logseq),
-    Source("obsidian", None, scan_obsidian),
+    Program("claude", "~/.claude", scan_claude),
+    Program("car-agent", "~/.car-agent", scan_car_agent),
+    Program("fingersaver", "~/.fingersaver", scan_fingersaver),
+    Program("logseq", "~/logseq", scan_logseq),
+    Program("obsidian", None, scan_obsidian),
 )
 SOURCES = {source.name: source for source in _EVERY}
 """Every source by its name, in the order of the contract."""

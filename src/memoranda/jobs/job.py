@@ -76,7 +76,7 @@ class MemoryState:
     updated: when it was last changed. None if unknown.
     expires: when it expires. None for never.
     due_at, repeat: as the header has them. They are only compared for equality.
-    tags: its tags.
+    tags: the tags in its header, as written. Tags in its text (`#tag`) are not among them.
     links: whole ids of the memories that it is linked to (contract 001, 2).
     unlinked: whole ids of memories from which somebody removed the link.
     merged: whole ids of memories that were merged into it.

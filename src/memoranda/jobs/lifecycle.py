@@ -136,7 +136,7 @@ def plan_decay(
     """
     kept_until = kept_for_reminders(memories, settings, sources=careful)
     actions = []
-    for memory in _unread(memories, settings):
+    for memory in _decaying(memories, settings):
         if _decays_after(memory, settings, kept_until) >= now:
             continue
         if careful and _is_left_alone(memory, settings):
@@ -236,8 +236,11 @@ def _decays_after(
         return datetime.max.replace(tzinfo=UTC)
 
 
-def _unread(memories: Sequence[MemoryState], settings: Settings) -> Iterator[MemoryState]:
-    """Yield the organized memories that were never read and that may decay."""
+def _decaying(memories: Sequence[MemoryState], settings: Settings) -> Iterator[MemoryState]:
+    """Yield the organized memories that were never read and that nothing keeps from decaying.
+
+    The daemon also spares those that `_is_left_alone` names.
+    """
     for memory in memories:
         is_unread = memory.phase == ORGANIZED and memory.access_count == 0
         if not is_unread:
@@ -410,10 +413,10 @@ def next_due(memories: Sequence[MemoryState], settings: Settings, now: datetime)
     """
     kept_until = kept_for_reminders(memories, settings)
     moments = [end for _, end in _expiring(memories, settings, careful=True) if end >= now]
-    unread = [
-        memory for memory in _unread(memories, settings) if not _is_left_alone(memory, settings)
+    decaying = [
+        memory for memory in _decaying(memories, settings) if not _is_left_alone(memory, settings)
     ]
-    moments += [_decays_after(memory, settings, kept_until) for memory in unread]
+    moments += [_decays_after(memory, settings, kept_until) for memory in decaying]
     return min(moments, default=None)
 
 

@@ -244,7 +244,7 @@ def _introduction(memory: MemorySession) -> str:
     """Return the text that a client gets when it connects. "" if the owner wants none."""
     from memoranda.engine.telling.session_start import introduction
 
-    if not memory.settings.introduces:
+    if not memory.reread_settings().introduces:
         return ""
     return introduction(memory)
 

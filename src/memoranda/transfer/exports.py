@@ -1,8 +1,8 @@
 """Import the exports of other assistants and memory servers, such as ChatGPT and mem0.
 
 A text that a program remembers becomes a memory here, and a conversation becomes a note. Texts are
-not changed or shortened. Each program has a reader (`READERS`) that yields `Exported` items. Source:
-docs/moving-in.md.
+not changed or shortened. Each program has a reader (`READERS`) that yields `Exported` items.
+docs/moving-in.md says what is taken from each.
 """
 
 from __future__ import annotations

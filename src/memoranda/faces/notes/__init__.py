@@ -1,4 +1,4 @@
-"""The face `notes`: twelve tools, two prompts and one resource template (contract 000b)."""
+"""The face `notes`: its tools, prompts and resource template (contract 000b)."""
 
 from __future__ import annotations
 

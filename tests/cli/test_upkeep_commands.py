@@ -7,6 +7,7 @@ import os
 import sqlite3
 import subprocess
 import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -232,3 +233,34 @@ def test_doctor_sees_the_stores_only_the_environment_points_to(
     assert f"error unreadable {folder}/bad.json" in text
     assert f"error unreadable {banks}/context.md" in text
     assert "2 problems" in text
+
+
+def test_doctor_names_the_usual_home_where_a_small_home_may_be_mistyped(
+    terminal: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    usual_home = tmp_path / ".memory"
+    for number in range(5):
+        terminal.ok("write", f"note {number}", "--home", str(usual_home))
+    typo = str(tmp_path / "typo")
+    terminal.ok("write", "a note", "--home", typo)
+
+    (line, last_line) = terminal.ok("doctor", "--home", typo).splitlines()
+    assert "info other_home" in line
+    assert "this home has 1 note, ~/.memory has 5 files of notes" in line
+    assert last_line == "0 problems"
+
+
+@pytest.mark.parametrize("notes_here", [1, 4])
+def test_doctor_says_nothing_of_a_usual_home_that_has_no_more_notes_or_beside_a_used_home(
+    terminal: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, notes_here: int
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    notes_there = 1 if notes_here == 1 else 9
+    for number in range(notes_there):
+        terminal.ok("write", f"note {number}", "--home", str(tmp_path / ".memory"))
+    other_home = str(tmp_path / "other")
+    for number in range(notes_here):
+        terminal.ok("write", f"note {number}", "--home", other_home)
+    assert terminal.ok("doctor", "--home", other_home) == "0 problems\n"
+    assert terminal.ok("doctor", "--home", str(tmp_path / ".memory")) == "0 problems\n"

@@ -15,6 +15,7 @@ from memoranda.errors import CountMismatch, InvalidInput, SectionError
 from memoranda.note.edit import (
     AddItem,
     Append,
+    AppendToSection,
     Edited,
     FindReplace,
     InsertAfterSection,
@@ -28,6 +29,7 @@ from memoranda.note.edit import (
     occurrences,
 )
 from memoranda.note.frontmatter import REMOVE
+from memoranda.note.headings import shown_headings
 
 NOTE = """---
 title: x # own
@@ -206,7 +208,46 @@ def test_a_repeated_heading_of_a_long_content_is_dropped() -> None:
 def test_lines_go_before_and_after_both_lines_of_a_setext_heading() -> None:
     text = "a\n\nPlans\n---\nb\n"
     assert InsertAfterSection("Plans", "new").apply(text).text == "a\n\nPlans\n---\nnew\nb\n"
-    assert InsertBeforeSection("Plans", "new").apply(text).text == "a\n\nnew\nPlans\n---\nb\n"
+    assert InsertBeforeSection("Plans", "new").apply(text).text == "a\n\nnew\n\nPlans\n---\nb\n"
+
+
+@pytest.mark.parametrize("newline", ["\n", "\r\n"], ids=["lf", "crlf"])
+@pytest.mark.parametrize(
+    ("edit", "before", "after"),
+    [
+        # The new text is directly above an underlined heading.
+        (InsertBeforeSection("Plans", "new"), "Plans\n---\n", "new\n\nPlans\n---\n"),
+        (InsertBeforeSection("Plans", "new\n"), "Plans\n===\n", "new\n\nPlans\n===\n"),
+        (InsertBeforeSection("Plans", "- tea"), "Plans\n---\n", "- tea\n\nPlans\n---\n"),
+        (InsertBeforeSection("Plans", "new\n\n"), "Plans\n---\n", "new\n\nPlans\n---\n"),
+        (InsertBeforeSection("Plans", "## B"), "Plans\n---\n", "## B\nPlans\n---\n"),
+        (InsertBeforeSection("Plans", "new"), "## Plans\n---\n", "new\n## Plans\n---\n"),
+        (InsertAfterSection("A", "new"), "# A\nPlans\n---\n", "# A\nnew\n\nPlans\n---\n"),
+        (AppendToSection("A", "new"), "## A\nPlans\n---\n", "## A\nnew\n\nPlans\n---\n"),
+        (ReplaceSection("A", "new"), "## A\nPlans\n---\n", "## A\nnew\n\nPlans\n---\n"),
+        (ReplaceSection("A", "new"), "## A\n\nx\n\nB\n--\n", "## A\n\nnew\n\nB\n--\n"),
+        (AddItem("A", "- tea"), "## A\nPlans\n---\n", "## A\n\n- tea\n\nPlans\n---\n"),
+        (Prepend("new"), "Plans\n---\n", "new\n\nPlans\n---\n"),
+        (Prepend("new"), "---\na: b\n---\nPlans\n=\n", "---\na: b\n---\nnew\n\nPlans\n=\n"),
+        # The line below it is a rule.
+        (InsertAfterSection("A", "new"), "## A\n---\nx\n", "## A\nnew\n\n---\nx\n"),
+        (InsertAfterSection("A", "new"), "## A\n***\nx\n", "## A\nnew\n***\nx\n"),
+        (Prepend("new"), "---\na: b\n---\n---\nx\n", "---\na: b\n---\nnew\n\n---\nx\n"),
+        # The new text begins with a rule or with an underlined heading.
+        (Append("---\nnew"), "# A\nlast", "# A\nlast\n\n---\nnew"),
+        (Append("---\nnew"), "# A\nlast\n", "# A\nlast\n\n---\nnew\n"),
+        (Append("==="), "last\n", "last\n\n===\n"),
+        (Append("Plans\n---"), "last\n", "last\n\nPlans\n---\n"),
+        (Append("---\nnew"), "- item\n", "- item\n---\nnew\n"),
+        (Append("---\nnew"), "```\ncode\n", "```\ncode\n---\nnew\n"),
+        (AppendToSection("A", "---"), "# A\nx\n\n# B\n", "# A\nx\n\n---\n\n# B\n"),
+    ],
+)
+def test_a_text_put_beside_an_underline_stays_a_paragraph_of_its_own(
+    edit: Any, before: str, after: str, newline: str
+) -> None:
+    edited = edit.apply(before.replace("\n", newline))
+    assert edited.text == after.replace("\n", newline)
 
 
 @pytest.mark.parametrize(
@@ -395,3 +436,44 @@ def test_bytes_outside_the_section_stay(
             section,
             f"## {section}",
         )
+
+
+# Each part ends what is open before it, so that the headings of a text are those of its parts.
+UNDERLINED_PARTS = (
+    "Plans\n---",
+    "Costs of\nMay\n===",
+    "# A",
+    "## B ##",
+    "text\n",
+    "```\ncode\n```",
+)
+
+
+@given(
+    st.lists(st.sampled_from(UNDERLINED_PARTS), min_size=1, max_size=6),
+    st.lists(st.sampled_from([*UNDERLINED_PARTS, "---\nnew", "===", "new", "- new"]), min_size=1),
+    st.integers(0, 5),
+    st.sampled_from(["\n", "\r\n"]),
+)
+def test_inserted_text_takes_no_heading_from_a_note(
+    parts: list[str], new_parts: list[str], number: int, newline: str
+) -> None:
+    text = "\n".join(parts).replace("\n", newline) + newline
+    headings = shown_headings(text)
+    titles = [heading.title for heading in headings]
+    new_text = "\n".join(new_parts)
+    edits: list[Any] = [Append(new_text), Prepend(new_text)]
+    if headings:
+        title = titles[number % len(titles)]
+        edits += [
+            edit(title, new_text)
+            for edit in (InsertBeforeSection, InsertAfterSection, AppendToSection)
+        ]
+    for edit in edits:
+        try:
+            edited_text = edit.apply(text).text
+        except SectionError:
+            # Two headings have this name.
+            continue
+        titles_after = iter([heading.title for heading in shown_headings(edited_text)])
+        assert all(title in titles_after for title in titles)

@@ -29,6 +29,10 @@ _DAEMON_SECONDS = 2.0
 _EMBED_KEYS = ("model", "done", "passages", "embedded", "unreadable", "seconds")
 # At most this many broken links of a project are named by `memory doctor`.
 _MOST_LINKS_NAMED = 3
+# A home with more notes than this is no mistake.
+_MOST_NOTES_OF_NEW_HOME = 3
+# Notes of another home are counted up to this number.
+_MOST_NOTES_COUNTED = 10_000
 _FINDING_KEYS = ("level", "code", "path", "text", "fixed")
 _STATE_KEYS = (
     "index",
@@ -355,9 +359,53 @@ def _examine(memory: MemorySession, *, repairs: bool) -> list[Finding]:
     from memoranda.engine.doctor import examine, repair
 
     findings = [*examine(memory), *_preset_findings(memory), *_link_findings(memory)]
+    findings += _mistyped_home(memory)
     if repairs:
         repair(memory, findings)
     return findings
+
+
+def _mistyped_home(memory: MemorySession) -> list[Finding]:
+    """Return a finding if this home is nearly empty and the usual home has more notes.
+
+    Any folder becomes a home when it is named as one, so a mistyped `--home` is one from then on.
+    """
+    from memoranda.engine.doctor import Finding
+
+    # The path stays as it is for a user whose home folder is not known.
+    usual_home = os.path.expanduser("~/.memory")
+    home = memory.home
+    number_here = sum(memory.stats().projects.values())
+    is_small = number_here <= _MOST_NOTES_OF_NEW_HOME
+    if not is_small or memory.settings.url is not None or memory.agent is not None:
+        return []
+    if not os.path.isdir(usual_home) or os.path.samefile(usual_home, home):
+        return []
+    number_there = _notes_below(usual_home)
+    if number_there <= number_here:
+        return []
+
+    files = plural(number_there, "file")
+    if number_there == _MOST_NOTES_COUNTED:
+        files = f"{_MOST_NOTES_COUNTED} files or more"
+    text = (
+        f"this home has {plural(number_here, 'note')}, ~/.memory has {files} of notes; "
+        "if another home is meant, check --home and MEMORY_HOME"
+    )
+    return [Finding("info", "other_home", str(home), text)]
+
+
+def _notes_below(folder: str) -> int:
+    """Return how many Markdown files a home has, at most `_MOST_NOTES_COUNTED`. None is opened."""
+    number = 0
+    for place, folders, files in os.walk(folder):
+        folders[:] = [name for name in folders if not name.startswith(".")]
+        # The files `memory.md` and `pending.md` of a home are made from its notes.
+        if place != folder:
+            number += sum(name.endswith(".md") for name in files)
+        if number >= _MOST_NOTES_COUNTED:
+            return _MOST_NOTES_COUNTED
+    return number
 
 
 def _finding_line(finding: Finding, *, is_dry_run: bool) -> str:

@@ -127,6 +127,8 @@ def examine(memory: ReadVerbs) -> list[Finding]:
         trouble = engine.ledger.trouble()
         if trouble:
             findings.append(_home_trouble(engine, trouble))
+        else:
+            findings += _lost_changes(memory)
         disk_trouble = memory.disk_trouble
         if disk_trouble:
             findings.append(Finding("warning", "refused_files", _LEDGER, disk_trouble))
@@ -291,6 +293,44 @@ def _history(memory: ReadVerbs) -> list[Finding]:
             fix = _LEDGER_FIXES[damage.kind]
             findings.append(Finding(level, damage.kind.value, _path_of(damage), damage.text, fix))
     return findings
+
+
+def _lost_changes(memory: ReadVerbs) -> list[Finding]:
+    """Return a finding if the ledger lacks changes that wrote notes.
+
+    An older copy of its file may have been put back, or a file beside it was removed. The index
+    still has the time of each change that wrote a note, unless it was made after the loss.
+
+    The finding counts notes of all agents, so only the owner is told.
+    """
+    engine = memory.engine
+    # A replica fetches lost changes from its database again.
+    if memory.agent is not None or engine.settings.url is not None:
+        return []
+    times: dict[str, str] = {}
+    for project, source in engine.sources.items():
+        # In a file used in place, a change writes lines, which are no texts of their own.
+        if isinstance(source, FolderSource):
+            times |= engine.index.notes.times_written(project)
+    history = engine.ledger.history
+    try:
+        complete_since = history.complete_since
+        unknown_texts = [text for text in history.unknown(times) if times[text] > complete_since]
+    except StorageError:
+        # `_history` tells of a ledger that cannot be read.
+        return []
+    if not unknown_texts:
+        return []
+
+    number = len(unknown_texts)
+    notes = "1 note" if number == 1 else f"{number} notes"
+    latest = max(times[text] for text in unknown_texts)
+    text = (
+        f"the changes that wrote {notes}, the latest at {latest}, are not in the history: was an "
+        "older ledger.db put back, or a file beside it removed? The notes are whole; put a newer "
+        "ledger.db back if a backup has one, else nothing is to be done"
+    )
+    return [Finding("warning", "history_lost", f"{PRIVATE}/{_LEDGER}", text)]
 
 
 def _path_of(damage: Damage) -> str:

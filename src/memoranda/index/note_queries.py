@@ -381,6 +381,17 @@ class NoteQueries(Queries):
                 counts[Provenance(who=str(who)).writer] += number
         return dict(counts.most_common())
 
+    def times_written(self, project: str) -> dict[str, str]:
+        """Return when each text of a project was written, in ISO 8601, by the SHA-256 of its file.
+
+        Files that another program wrote do not count.
+        """
+        sql = (
+            "select etag, provenance ->> 'time' from note"
+            f" where project = {_PROJECT} and provenance is not null and typeof(etag) = 'blob'"
+        )
+        return {etag.hex(): time or "" for etag, time in self._db.execute(sql, (project,))}
+
     def projects(self) -> list[str]:
         """Return the names of all projects in the index, also of those without notes."""
         return [name for (name,) in self._db.execute("select name from project order by name")]

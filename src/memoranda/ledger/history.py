@@ -20,6 +20,7 @@ from typing import Any
 from memoranda.clock import parse_stamp, stamp
 from memoranda.errors import NotFound, StorageError
 from memoranda.ledger.change import (
+    ERASE,
     FIRST_OF_MACHINE,
     FOLD,
     ORIGINS,
@@ -120,6 +121,20 @@ _ALL_WRITERS = (
     "select s.*, c.time as at, c.verb, c.agent, c.face, c.made_by as by_caller "
     "from step s join change c on c.number = s.change "
     "where s.new = ? and s.do = 'put' order by s.change desc"
+)
+
+
+# The texts of a JSON list of digests that no change in the ledger wrote.
+_UNKNOWN_TEXTS = (
+    "select value as digest from json_each(?) "
+    "where not exists (select 1 from step where new = value and do = 'put') "
+    "and not exists (select 1 from origin where new = value)"
+)
+# When the latest change happened that may have removed others, with the origins of their texts: an
+# erasure, or a purge of all changes before the first that is left.
+_COMPLETE_SINCE = (
+    f"select coalesce(max(time), '') as time from change where verb = '{ERASE}' "
+    "or (number > 1 and number = (select min(number) from change))"
 )
 
 
@@ -746,6 +761,21 @@ class History:
         """
         # No note is at an empty place, so the latest change anywhere counts
         return self.writer_at(project="", path="", etag=etag)
+
+    def unknown(self, digests: Iterable[str]) -> list[str]:
+        """Return the texts that no change wrote, neither one of the ledger nor one that was purged.
+
+        digests: the SHA-256 of the texts.
+        """
+        rows = self.database.rows(_UNKNOWN_TEXTS, (json.dumps(list(digests)),))
+        return [row["digest"] for row in rows]
+
+    @property
+    def complete_since(self) -> str:
+        """The time after which no change was removed on purpose, in ISO 8601. "" for always."""
+        row = self.database.row(_COMPLETE_SINCE)
+        assert row is not None
+        return str(row["time"])
 
     # --- recording
 

@@ -26,6 +26,10 @@ from memoranda.note.headings import (
 
 # Blank lines between two blocks.
 _BLANK_LINES = re.compile(r"(?:[ \t]*\r?\n)+")
+# A line without words.
+_BLANK_LINE = re.compile(r"^[ \t]*\r?$", re.MULTILINE)
+# A line that makes the lines above it a heading.
+_UNDERLINE = re.compile(r"^ {0,3}(?:=+|-+)[ \t]*\r?$", re.MULTILINE)
 # How many characters a search for overlapping occurrences may compare.
 _MOST_COMPARED_CHARACTERS = 50_000_000
 # In how many characters of a section's new text a repeated heading is looked for.
@@ -224,6 +228,7 @@ class ReplaceSection(_SectionEdit):
         ends_with_break = end < len(text) or text[end - 1] == "\n"
         if body and ends_with_break:
             body += newline
+            body += _gap(before + body, text[end:], newline)
         return Edited(before + body + text[end:], before.count("\n") + 1)
 
 
@@ -458,6 +463,9 @@ def _section_at_end(text: str, section: str, new_text: str, newline: str) -> Edi
 def _inserted(text: str, offset: int, new_text: str, needs_break: bool = False) -> Edited:
     """Put `new_text` as whole lines into `text`.
 
+    A heading underlined with `===` or `---` would take in the words directly above it, so a blank
+    line keeps them apart.
+
     offset: where to put it: the start of a line, or the end of the text.
     needs_break: whether to end it with a line break even if `text` ends without one.
     """
@@ -472,7 +480,39 @@ def _inserted(text: str, offset: int, new_text: str, needs_break: bool = False) 
     ends_with_break = is_line_start or needs_break
     if ends_with_break and not new_text.endswith("\n"):
         new_text += newline
-    return Edited(before + new_text + text[offset:], before.count("\n") + 1)
+
+    after = text[offset:]
+    # A gap below the new text may make one above it unnecessary, so it comes first.
+    new_text += _gap(before + new_text, after, newline)
+    before += _gap(before, new_text + after, newline)
+    return Edited(before + new_text + after, before.count("\n") + 1)
+
+
+def _gap(before: str, after: str, newline: str) -> str:
+    """Return the blank line that two texts need between them, "" if they need none.
+
+    They need a blank line if an underline would make another heading of their lines otherwise.
+
+    before: the text above. It ends with a line break, or is empty.
+    after: the text below.
+    newline: the line break of both.
+    """
+    last_line = before.removesuffix("\n").rpartition("\n")[2]
+    if not last_line.strip("\ufeff \t\r"):
+        return ""
+    # Parsing takes long, and an underline only concerns the lines directly above it.
+    blank_line = _BLANK_LINE.search(after)
+    end_of_lines = blank_line.start() if blank_line else len(after)
+    if not _UNDERLINE.search(after, 0, end_of_lines):
+        return ""
+    if _heading_texts(before + after) == _heading_texts(before + newline + after):
+        return ""
+    return newline
+
+
+def _heading_texts(text: str) -> list[tuple[int, str]]:
+    """Return (level, text as written) of each heading."""
+    return [(heading.level, heading.raw) for heading in shown_headings(text)]
 
 
 def occurrences(text: str, part: str) -> list[Place]:

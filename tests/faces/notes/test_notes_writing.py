@@ -84,3 +84,67 @@ def test_a_file_that_is_no_note_is_not_overwritten(face):
     text = face.refused("write_note", "exists", title="A", content="x", overwrite=True)
     assert "Choose another title or directory." in text
     assert face.file("A.md").is_dir()
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("expires_at: next blue moon", "next blue moon"),
+        ("valid_until: the end", "the end"),
+        ("date: 32 May", "32 May"),
+        ("scope: everyone", "everyone"),
+    ],
+)
+def test_a_header_value_that_cannot_be_read_is_named_in_the_reply(face, line, words):
+    written = face.call("write_note", title="A", content=f"---\n{line}\n---\ntext", directory="x")
+    edited = face.call("edit_note", identifier="x/A.md", operation="append", content="more")
+    for reply in (written, edited):
+        (warning,) = reply.data["warnings"]
+        assert words in warning
+        assert warning in reply.text
+
+
+def test_a_note_with_a_readable_header_has_no_warning(face):
+    content = "---\nexpires_at: 2030-01-01\nvalid_from: 2025-01-01\nscope: global\n---\ntext"
+    reply = face.call("write_note", title="A", content=content, directory="x")
+    assert "warnings" not in reply.data
+
+
+@pytest.mark.parametrize(
+    ("line", "key"),
+    [
+        ("expires_at: next blue moon", "expires_at"),
+        ("expires_at: [2030-01-01]", "expires_at"),
+        ("tags: {a: 1}", "tags"),
+        ("scope: everyone", "scope"),
+    ],
+)
+def test_a_header_value_that_a_memory_cannot_take_is_refused(face, line, key):
+    reply = face.call(
+        "write_note",
+        title="A",
+        content=f"---\n{line}\n---\nzq47",
+        project="categories",
+        directory="knowledge",
+    )
+    assert reply.is_error
+    assert key in reply.text
+    assert face("search_notes", query="zq47")["results"] == []
+
+
+def test_a_memory_takes_the_values_of_its_header(face):
+    content = "---\nexpires_at: 2030-01-01\nscope: agent:claude\ntags: 2026\n---\ntext"
+    written = face.write("A", content, project="categories", directory="knowledge")
+    info = face.memory.find(written["permalink"])
+    assert info.scope == "agent:claude"
+    assert info.expires == "2030-01-01T00:00:00Z"
+    assert info.tags == ("2026",)
+
+
+@pytest.mark.parametrize("line", ["expires_at:", "expires_at: null", "tags:", "scope:"])
+def test_an_empty_header_value_of_a_memory_counts_as_none(face, line):
+    written = face.write(
+        "A", f"---\n{line}\n---\ntext", project="categories", directory="knowledge"
+    )
+    info = face.memory.find(written["permalink"])
+    assert (info.expires, info.tags, info.scope) == (None, (), "global")

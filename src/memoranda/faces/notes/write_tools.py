@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from memoranda import documents
@@ -28,7 +28,14 @@ from memoranda.faces.notes.replies import whole
 from memoranda.faces.reply import Reply, refused
 from memoranda.note import edit as edits
 from memoranda.note.frontmatter import parse, split
-from memoranda.note.model import CATEGORIES, CATEGORY_PROJECT, MEMORY_KEYS, Draft, Note
+from memoranda.note.model import (
+    CATEGORIES,
+    CATEGORY_PROJECT,
+    MEMORY_KEYS,
+    Draft,
+    Note,
+    warning_parts,
+)
 from memoranda.note.names import Looseness
 from memoranda.query import Query, split_list
 from memoranda.text.unicode import flat
@@ -76,8 +83,11 @@ def write_note(memory: MemorySession, args: Arguments) -> Reply:
         },
         "tags": list(note.tags),
     }
+    warnings = _header_warnings(note)
     if stored.created:
-        data |= _folder_warning(memory, note.project, note.path)
+        warnings += _folder_warnings(memory, note.project, note.path)
+    if warnings:
+        data["warnings"] = warnings
     contradiction = _contradiction_data(memory, note)
     data |= contradiction
     text_lines = [
@@ -191,10 +201,13 @@ def _changed_lines(action: str, note: Note, detail: str = "") -> list[str]:
     ]
 
 
-def _folder_warning(
-    memory: MemorySession, project: str, path: str, notes: int = 1
-) -> dict[str, Any]:
-    """Return a warning if a call has created a folder with the name of its project. {} otherwise.
+def _header_warnings(note: Note) -> list[str]:
+    """Return what of a written note could not be read, such as the time of an `expires_at`."""
+    return [warning_parts(warning)[1] for warning in note.warnings]
+
+
+def _folder_warnings(memory: MemorySession, project: str, path: str, notes: int = 1) -> list[str]:
+    """Return a warning if a call has created a folder with the name of its project. [] otherwise.
 
     The caller probably wrote an address, such as `project/note`. A path begins inside the project.
 
@@ -204,18 +217,18 @@ def _folder_warning(
     folder, _, rest = path.partition("/")
     title = project_title(project)
     if folder.casefold() != title.casefold() or not rest:
-        return {}
+        return []
     # A folder with more notes than the call has put there existed before, so that its name is
     # meant.
     entries_there = memory.directory(project, glob=folder, limit=0).entries
     is_new_folder = any(entry.path == folder and entry.notes == notes for entry in entries_there)
     if not is_new_folder:
-        return {}
+        return []
     warning = (
         f"Paths begin inside project {title}, so this is in a folder {folder} of it. "
         f'If you meant {flat(rest)}, call move_note with destination_path="{flat(rest)}".'
     )
-    return {"warnings": [warning]}
+    return [warning]
 
 
 def _path(args: Arguments, name: str) -> str:
@@ -290,6 +303,7 @@ def _move_header_into(draft: Draft) -> None:
     """Move the values of a frontmatter in the draft's text into the draft.
 
     A memory has one frontmatter, which is made from the draft. Its text must not begin with another.
+    So a value that cannot be moved would be lost. Raises InvalidInput for it.
     """
     front, body_at = split(draft.text)
     try:
@@ -300,21 +314,43 @@ def _move_header_into(draft: Draft) -> None:
     if not header:
         return
     draft.text = draft.text[body_at:]
-    tags = header.pop("tags", None) or []
-    if isinstance(tags, list):
-        header_tags = [str(tag) for tag in tags]
-    else:
-        header_tags = split_list(tags)
-    draft.tags = (*draft.tags, *header_tags)
+    draft.tags = (*draft.tags, *_header_tags(header.pop("tags", None)))
     category = header.pop("category", None)
     if category in CATEGORIES:
         draft.category = category
-    # A time that cannot be read is left out.
-    with suppress(ValueError, TypeError, OverflowError, AttributeError):
-        draft.expires = parse_stamp(header.pop("expires_at", None))
+    scope = header.pop("scope", None)
+    if scope is not None:
+        draft.scope = str(scope)
+    draft.expires = _header_expiry(header.pop("expires_at", None))
     # The memory sets the keys in MEMORY_KEYS itself. The caller's metadata comes before the header.
     other_values = {key: value for key, value in header.items() if key not in MEMORY_KEYS}
     draft.metadata = other_values | draft.metadata
+
+
+def _header_tags(value: Any) -> list[str]:
+    """Return the tags of a frontmatter, which may be a list or words between commas."""
+    if value is None:
+        return []
+    if isinstance(value, list):
+        return [str(tag) for tag in value]
+    if isinstance(value, dict):
+        raise InvalidInput(
+            f"`tags` in the frontmatter must be a list, such as [tea, work]; got {short(str(value))}."
+        )
+    return split_list(str(value))
+
+
+def _header_expiry(value: Any) -> datetime | None:
+    """Return the time at which a frontmatter lets the note expire. None if it never does."""
+    if not value:
+        return None
+    try:
+        return parse_stamp(value)
+    except (ValueError, TypeError, OverflowError, AttributeError):
+        raise InvalidInput(
+            "`expires_at` in the frontmatter must be a time, such as 2026-03-01T09:00:00Z; "
+            f'got "{short(str(value))}". Leave it out for a note that stays.'
+        ) from None
 
 
 def edit_note(memory: MemorySession, args: Arguments) -> Reply:
@@ -341,6 +377,9 @@ def edit_note(memory: MemorySession, args: Arguments) -> Reply:
         data["updated_links"] = changed.updated
     if changed.broken:
         data["broken_links"] = changed.broken
+    warnings = _header_warnings(note)
+    if warnings:
+        data["warnings"] = warnings
     contradiction = _contradiction_data(memory, note)
     data |= contradiction
     text = lines(
@@ -458,7 +497,9 @@ def move_note(memory: MemorySession, args: Arguments) -> Reply:
     }
     if moved.updated:
         data["updated_links"] = moved.updated
-    data |= _folder_warning(memory, moved.project, moved.new_path, moved.notes)
+    warnings = _folder_warnings(memory, moved.project, moved.new_path, moved.notes)
+    if warnings:
+        data["warnings"] = warnings
     return Reply(_moved_text(memory, moved, is_folder=args["is_directory"]), data)
 
 

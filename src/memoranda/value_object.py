@@ -10,6 +10,7 @@ for a class. A short command makes forty classes before it begins. A class is de
 from __future__ import annotations
 
 from dataclasses import fields
+from functools import cache
 from typing import Any
 
 
@@ -44,4 +45,11 @@ class FrozenValueObject(ValueObject):
 
 def compared_fields(value: Any) -> tuple[Any, ...]:
     """Return the values of the fields that count when a dataclass is compared."""
-    return tuple(getattr(value, field.name) for field in fields(value) if field.compare)
+    value_class: Any = type(value)
+    return tuple([getattr(value, name) for name in _compared_names(value_class)])
+
+
+@cache
+def _compared_names(value_class: Any) -> tuple[str, ...]:
+    """Return the names of the fields that count when objects of a dataclass are compared."""
+    return tuple(field.name for field in fields(value_class) if field.compare)

@@ -47,6 +47,13 @@ def test_runs_of_cjk_become_pairs_and_their_last_character(text: str, indexed: s
     assert fts_text(text).split() == indexed.split()
 
 
+@pytest.mark.parametrize("length", [2, 29, 30, 31, 10_000])
+def test_a_run_of_any_length_becomes_its_pairs_and_its_last_character(length: int) -> None:
+    run = ("記憶\U00020bb7を기억" * length)[:length]
+    pairs = [run[position : position + 2] for position in range(length)]
+    assert fts_text(run).split() == pairs
+
+
 def test_decomposed_letters_are_composed_before_they_are_indexed() -> None:
     assert fts_text(unicodedata.normalize("NFD", "기억 é")) == fts_text("기억 é")
 

@@ -125,14 +125,16 @@ class Gate:
         """
         if not self._settings.gate_suspicious:
             return ()
-        from memoranda.text.gate import may_be_order
+        from memoranda.text.gate import may_be_order, possible_orders_in_name
 
-        gate_rules = self.rules_for_reading()
-        rule_ids = gate_rules.suspicions(_in_paragraphs(note))
-        rule_ids += gate_rules.name_suspicions(note.path)
         header_values = [text for text in texts_in(note.header) if may_be_order(text)]
-        if header_values:
-            rule_ids += gate_rules.suspicions("\n\n".join(header_values))
+        name = possible_orders_in_name(note.path)
+        # The title of a note is often its name, and is then checked once.
+        texts = dict.fromkeys([_in_paragraphs(note), name, "\n\n".join(header_values)])
+        gate_rules = self.rules_for_reading()
+        rule_ids: list[str] = []
+        for text in filter(None, texts):
+            rule_ids += gate_rules.suspicions(text)
         # Each id once, in their order.
         return tuple(dict.fromkeys(rule_ids))
 

@@ -22,8 +22,9 @@ MOST = 1_000
 
 # The emoji, which a tag may hold.
 _PICTURES = "\u2600-\u27bf\U0001f000-\U0001fbff"
-# Tags in a row, `#a#b`. The first `#` begins a line or follows a blank.
-_TAGS = lazy_pattern(rf"#(?<!\S#)([{TAG_SIGNS}{_PICTURES}#]+)")
+# Tags in a row, `#a#b`. The first `#` begins a line or follows a blank. `##` begins no tag, so a note
+# with headings and without tags is not read line by line.
+_TAGS = lazy_pattern(rf"#(?<!\S#)(?!#)([{TAG_SIGNS}{_PICTURES}#]+)")
 # The digits of a colour such as `#fff`.
 _HEX = lazy_pattern(r"[0-9a-f]{3,4}|[0-9a-f]{6}|[0-9a-f]{8}", re.I)
 # Letters without a vowel, or one letter again and again.

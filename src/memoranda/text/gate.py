@@ -287,14 +287,10 @@ class Rules:
 
         path: the name. In a path, each part is checked, and the path as a whole.
         """
-        path = path.removesuffix(".md")
-        names = [*path.split("/"), path]
-        sentences = dict.fromkeys(words_of_name(name) for name in names)
-        possible_orders = [sentence for sentence in sentences if may_be_order(sentence)]
+        possible_orders = possible_orders_in_name(path)
         if not possible_orders:
             return ()
-        # As paragraphs, so that they are not read as one sentence
-        return self.suspicions("\n\n".join(possible_orders))
+        return self.suspicions(possible_orders)
 
     def _matches(
         self,
@@ -390,6 +386,18 @@ def words_of_name(name: str) -> str:
     from memoranda.text.words import hump
 
     return _NAME_SIGNS.sub(" ", hump().sub(" ", name)).strip()
+
+
+def possible_orders_in_name(path: str) -> str:
+    """Return the words of a name that may be orders, as a text to search. "" if none may be.
+
+    path: the name. In a path, each part counts, and the path as a whole.
+    """
+    path = path.removesuffix(".md")
+    names = [*path.split("/"), path]
+    sentences = dict.fromkeys(words_of_name(name) for name in names)
+    # As paragraphs, so that they are not read as one sentence
+    return "\n\n".join(filter(may_be_order, sentences))
 
 
 def may_be_order(words: str) -> bool:

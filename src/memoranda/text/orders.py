@@ -572,8 +572,8 @@ class Vocabulary:
         languages such as Arabic write together with it.
         """
         forms = [word]
-        alike = look_alike(word)
-        if alike != word and alike.isascii():
+        alike = _latin_look_alike(word)
+        if alike != word:
             # A short word of another alphabet may look like an English one by chance
             is_mixed = any(char.isascii() for char in word)
             if is_mixed or len(word) > _SHORT:
@@ -745,6 +745,17 @@ def _lengths_by_head(stems: Iterable[str]) -> dict[str, list[int]]:
 
 # Languages whose speakers mix English words into their sentences.
 _BESIDE_ENGLISH = frozenset(["zh", "ja", "ko", "ru", "ar", "hi"])
+
+
+def _latin_look_alike(word: str) -> str:
+    """Return the ASCII word that a folded word looks like, or the word itself."""
+    # The beginning of a run of Chinese is enough. Such a run may be as long as a note.
+    if not look_alike(word[:_LONG]).isascii():
+        return word
+    alike = look_alike(word)
+    if alike.isascii():
+        return alike
+    return word
 
 
 @cache

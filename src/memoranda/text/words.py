@@ -485,10 +485,30 @@ class _Twice(dict[int, str]):
 _TWICE = _Twice()
 
 
+# From this number of characters on, it is faster to copy all characters than to replace each.
+_LONG_RUN = 30
+
+
+def _pairs_of_long_run(run: str) -> str:
+    """Return a run as `_pairs` does, up to ten times as fast.
+
+    All first characters of the pairs are copied at once, and then all second characters.
+    """
+    characters = memoryview(run.encode("utf-32-le", "surrogatepass")).cast("I")
+    # A blank and two characters for each pair
+    pairs = bytearray("   ".encode("utf-32-le") * len(run))
+    places = memoryview(pairs).cast("I")
+    places[1::3] = characters
+    places[2:-1:3] = characters[1:]
+    return pairs.decode("utf-32-le", "surrogatepass")
+
+
 def _pairs(match: re.Match[str]) -> str:
     """Return a run as its pairs and its last unit: `記憶術` as ` 記憶 憶術 術 `."""
     run = match[0]
     if not _syllabic().search(run):
+        if len(run) >= _LONG_RUN:
+            return _pairs_of_long_run(run)
         # Without "a " at its beginning, `a ab bc c` is the pairs and the last character.
         return f" {run.translate(_TWICE)[2:]} "
     # Each unit of a syllabic script is followed by JOINER, but not at the end of a pair

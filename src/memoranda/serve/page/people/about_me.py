@@ -79,11 +79,13 @@ class _KnownFacts:
     """The facts that agents know about the owner, in groups.
 
     confirmed: what they are told as facts.
+    pinned: what they are told as facts only because it is pinned. It may be about anybody.
     noted: what they are told with the name of who noted it. What is like it may be untold.
     untold: what they are not told at the start of a session, but find.
     """
 
     confirmed: list[_Group]
+    pinned: list[_Group]
     noted: list[_Group]
     untold: list[_Group]
 
@@ -104,19 +106,24 @@ def show(visit: Visit) -> Response:
     facts = [_known_fact(memory, entry, contradicted_rows) for entry in shown_entries]
     told_ids = _ids_told(visit, facts)
     claims = [fact for fact in facts if not fact.is_confirmed]
+    told_facts = [fact for fact in facts if fact.is_confirmed]
+    pinned = [fact for fact in told_facts if fact.is_only_pinned]
+    confirmed = [fact for fact in told_facts if not fact.is_only_pinned]
     told_claims = [fact for fact in claims if fact.info.id in told_ids]
     untold_claims = [fact for fact in claims if fact.info.id not in told_ids]
     # What is told comes first, and names its group.
     groups_of_claims = _groups([*told_claims, *untold_claims])
     known = _KnownFacts(
-        confirmed=_groups(fact for fact in facts if fact.is_confirmed),
+        confirmed=_groups(confirmed),
+        pinned=_groups(pinned),
         noted=[group for group in groups_of_claims if group.fact.info.id in told_ids],
         untold=[group for group in groups_of_claims if group.fact.info.id not in told_ids],
     )
     return visit.html(
         "me.html",
         known=known,
-        confirmed_count=len(facts) - len(claims),
+        confirmed_count=len(confirmed),
+        pinned_count=len(pinned),
         noted_count=len(told_claims),
         untold_count=len(untold_claims),
         planted_count=_planted_preferences(memory),

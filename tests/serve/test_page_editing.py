@@ -60,6 +60,15 @@ async def test_title_and_tags_are_fields_of_their_own(web, page):
     assert tags == ()
 
 
+async def test_a_form_says_without_a_server_that_its_text_is_not_saved(web, page):
+    web.note("Tea", "Green.")
+    for address in (f"{TEA}?part=edit", "/page/new", "/page/remind"):
+        trying = re.search('data-trying="(.*?)"', await page.see(address))[1]
+        assert "not saved yet" in trying
+    trying = re.search('data-trying="(.*?)"', await page.see("/page"))[1]
+    assert trying == "Not connected. Trying again …"
+
+
 async def test_a_form_sent_unchanged_changes_no_byte(web, page):
     web.note("Tea", "At four. #inline", tags=("hot",))
     file = web.memory.home / "notes" / "Tea.md"

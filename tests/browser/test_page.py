@@ -250,6 +250,20 @@ def test_the_palette_finds_a_command_by_most_of_its_words(visit):
             expect(option).to_contain_text(command)
 
 
+def test_the_palette_offers_only_commands_with_the_words_while_the_server_is_gone(visit):
+    with visit("/page/health", allowed=("ERR_INTERNET_DISCONNECTED", "Failed to fetch")) as page:
+        page.keyboard.press("Control+k")
+        options = page.locator("#palette [role=option]")
+        words = page.locator("#palette input")
+        first = options.first
+        expect(first).to_contain_text("Today")
+        page.context.set_offline(True)
+        words.fill("calendar")
+        expect(options).to_have_count(1)
+        expect(first).to_contain_text("Calendar")
+        page.context.set_offline(False)
+
+
 def test_the_palette_finds_notes_and_commands_by_keys(visit):
     with visit() as page:
         page.keyboard.press("Control+k")
@@ -863,10 +877,52 @@ def test_no_label_of_the_graph_has_another_or_a_line_in_its_box(visit, path, sch
         boxes = page.evaluate("document.querySelector('canvas').graph.boxes()")
         assert canvas.evaluate(_NOT_FREE) == []
     assert len(boxes) > 8
-    for number, (x, y, width, height) in enumerate(boxes):
-        for other_x, other_y, other_width, other_height in boxes[:number]:
+    for number, (x, y, width, height, *_) in enumerate(boxes):
+        for other_x, other_y, other_width, other_height, *_ in boxes[:number]:
             is_beside = x >= other_x + other_width or other_x >= x + width
             assert is_beside or y >= other_y + other_height or other_y >= y + height
+
+
+# For each line of a label beside a circle, whether it has ink at the edge towards the circle.
+_AT_CIRCLE = """canvas => {
+    const { data } = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
+    const scale = canvas.width / canvas.clientWidth;
+    const ground = getComputedStyle(canvas).backgroundColor.match(/\\d+/g).map(Number);
+    const isInk = (x, y) => {
+        const at = 4 * (Math.round(y * scale) * canvas.width + Math.round(x * scale));
+        return ground.some((part, n) => Math.abs(part - data[at + n]) > 40);
+    };
+    const numbers = (count) => [...Array(count).keys()];
+    const lines = [];
+    for (const [x, y, w, h, along] of canvas.graph.boxes().filter((box) => box[4])) {
+        const edge = along > 0 ? x + 2 : x + w - 9;
+        for (const line of numbers(Math.round((h - 3) / 15))) {
+            const rows = numbers(15).map((row) => y + 1 + 15 * line + row);
+            lines.push(rows.some((row) => numbers(8).some((column) => isInk(edge + column, row))));
+        }
+    }
+    return lines;
+}"""
+
+
+@pytest.mark.parametrize("width", [390, 1440])
+def test_each_line_of_a_label_beside_a_circle_begins_or_ends_at_it(visit, width):
+    with visit("/page/graph", viewport={"width": width, "height": 900}) as page:
+        canvas = page.locator("canvas[data-drawn]")
+        expect(canvas).to_be_visible()
+        lines = canvas.evaluate(_AT_CIRCLE)
+        boxes = canvas.evaluate("canvas => canvas.graph.boxes()")
+        wide = canvas.evaluate("canvas => canvas.clientWidth")
+        high = canvas.evaluate("canvas => canvas.clientHeight")
+    assert len(lines) > 4
+    assert all(lines)
+    for x, y, box_width, box_height, *_ in boxes:
+        right = x + box_width
+        bottom = y + box_height
+        assert x >= 0
+        assert y >= 0
+        assert right <= wide
+        assert bottom <= high
 
 
 # Where the notes of the graph are, by address.

@@ -551,6 +551,20 @@ def test_a_note_with_the_same_line_of_our_header_is_not_reported(
     assert memory.erase(memory.find(notes[0].id), dry_run=True).mentions == ()
 
 
+def test_a_note_that_only_links_to_the_same_note_is_not_reported(memory: MemorySession) -> None:
+    owl, fern, moss = [
+        memory.write(Draft(text, project="categories", category="knowledge"))
+        for text in ("Owls sleep by day.", "Ferns like the shade.", "Moss grows on the wall.")
+    ]
+    for linking in (owl, fern):
+        memory.link(linking, moss)
+    assert f"  - {moss.id}\n" in memory.read(fern).text
+
+    mentions = memory.erase(memory.find(owl.id), dry_run=True).mentions
+    places = [mention.place for mention in mentions if mention.kind is MentionKind.NOTE]
+    assert places == [(moss.project, moss.path)], "it links to the note itself"
+
+
 def test_the_files_that_it_shows_stay_and_are_reported(place: Place, memory: MemorySession) -> None:
     ref = note(memory, "secret plan", "![[zq4711vault.png]] and [the plan](img/plan%20b.pdf)")
     folder = place.home / "notes"

@@ -121,3 +121,18 @@ async def test_a_fact_of_a_pinned_note_that_holds_no_more_is_struck_out_in_its_t
     html = await page.see("/page/me")
     shown = re.search(r"<p>(role: .*?)</p>", html, re.S)
     assert "<s>lives in Porto</s>" in shown[1]
+
+
+async def test_a_note_told_only_since_it_is_pinned_is_apart_from_what_is_confirmed(web, page):
+    confirmed = preference(web, "Use tabs, not spaces.")
+    await page.send("/page/me", ref=confirmed.id, do="confirm")
+    gate = web.note("Gate", "The code of the gate is with the porter.")
+    upkeep = Upkeep(web.memory)
+    upkeep.pin([gate])
+    html = await page.see("/page/me")
+    part = section(html, "confirmed")
+    assert "Use tabs" in part
+    assert "porter" not in part
+    part = section(html, "pinned")
+    assert "porter" in part
+    assert "because it is pinned</a> <span>1<" in html

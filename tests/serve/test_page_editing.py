@@ -60,6 +60,16 @@ async def test_title_and_tags_are_fields_of_their_own(web, page):
     assert tags == ()
 
 
+async def test_a_form_says_without_a_server_that_its_text_is_not_saved(web, page):
+    web.note("Tea", "Green.")
+    editing = f"{TEA}?part=edit"
+    for address in (editing, "/page/new", "/page/remind"):
+        form = await page.see(address)
+        assert "stays here, not saved yet" in form
+    today = await page.see("/page")
+    assert "not saved yet" not in today
+
+
 async def test_a_form_sent_unchanged_changes_no_byte(web, page):
     web.note("Tea", "At four. #inline", tags=("hot",))
     file = web.memory.home / "notes" / "Tea.md"

@@ -626,11 +626,14 @@ def test_lines_that_only_link_to_a_note_are_no_shared_words():
 
 def test_the_category_of_a_fact_is_no_shared_word():
     assert shared_words("- [decision] grey paint", "- [decision] blue doors") == ""
-    assert shared_words("- [decision] grey paint", "grey paint") == "paint"
+    assert shared_words("- [decision] grey paint", "It is grey-paint-47, grey paint") == ""
+    grey = "- [decision] grey-paint-47 it is"
+    assert shared_words(grey, "- [decision] take grey-paint-47") == "grey-paint-47"
 
 
 def test_a_word_that_any_text_has_is_no_shared_word():
     assert shared_words("It is in the attic.", "Look at the lamp: it is in use.") == ""
+    assert shared_words("The client counts rows.", "Which client? Nobody counts.") == ""
 
 
 async def test_what_shares_no_words_with_an_erased_note_is_folded_below_what_does(web, page):

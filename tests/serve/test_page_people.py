@@ -66,11 +66,11 @@ async def test_links_of_each_name_are_counted_where_they_really_lead(web, page, 
     web.note("Day", "[[Ann]] [[Ann|she]] [[Annette]]")
     text = await page.text("/page/people")
     # Her own link, that of Bob, and of the day, whose two links to her are one relation
-    assert "mentioned 3 times" in text
-    assert "mentioned once" in text
+    assert "3 mentions" in text
+    assert "1 mention" in text
     monkeypatch.setattr(people, "_MAX_LINKS", 2)
     text = await page.text("/page/people")
-    assert "mentioned 2 times or more" in text
+    assert "2 mentions or more" in text
 
 
 async def test_a_kind_nobody_knows_is_refused(web, page):
@@ -686,7 +686,7 @@ async def test_a_person_page_counts_links_as_the_list_of_people_does(web, page):
     person(web, "Ann", "Somebody.")
     for number in range(3):
         web.note(f"Day {number}", "With [[Ann]].")
-    assert "mentioned 3 times" in await page.text("/page/people")
+    assert "3 mentions" in await page.text("/page/people")
     assert "3 links lead here." in await page.text("/page/about?name=Ann")
 
 

@@ -60,6 +60,36 @@ async def test_a_hit_that_a_newer_hit_contradicts_is_marked_with_it(web, page, o
     assert re.search("lives in Kyoto|住在京都", plain(struck_out))
 
 
+@pytest.mark.parametrize(
+    ("old", "new", "is_struck"),
+    [
+        ("Lena works on Wiki.", "Lena works on Billing now.", True),
+        ("Lena moved to Leeds and works on Wiki.", "Lena now leads Wiki.", False),
+        ("Lena works on Wiki.", "Lena works on Billing.", False),
+        ("Lena leads Wiki now.", "Lena moved to Leeds and now leads Billing.", True),
+        ("莉娜在做维基。", "莉娜现在在做账本。", True),
+        ("莉娜 works on Wiki now.", "莉娜 moved to Leeds and works on Billing now.", True),
+    ],
+)
+async def test_what_somebody_works_on_is_struck_when_a_newer_hit_says_now(
+    web, page, old, new, is_struck
+):
+    memory(web, old, category="people")
+    web.later(hours=1)
+    memory(web, new, category="people")
+    name = "Lena" if old.isascii() else "莉娜"
+    html = await page.see(f"/page/search?q={name}")
+    struck = [re.sub("<.*?>", "", words) for words in re.findall("<s>(.*?)</s>", html)]
+    assert struck == ([old] if is_struck else [])
+
+
+async def test_what_a_program_works_on_now_strikes_nothing(web, page):
+    memory(web, "Heron works on Linux.", category="knowledge")
+    web.later(hours=1)
+    memory(web, "Heron works on Windows now.", category="knowledge")
+    assert "<s>" not in await page.see("/page/search?q=Heron")
+
+
 async def test_facts_of_the_note_of_a_name_that_something_newer_contradicts_are_marked(web, page):
     text = "- [place] lives in Porto\n- [role] designer"
     web.memory.write(Draft(text, project="notes", title="Lena Fischer"))

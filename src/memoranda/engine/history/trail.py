@@ -634,9 +634,11 @@ _OUR_KEYS = re.compile(
     rb"(?:(?:%b)_at|snoozed_until|valid_from|valid_until|archived_by|archived_from"
     rb"|phase|category|scope|type): .*" % _OUR_TIMES
 )
+# The beginning of a note up to the ids that its header links to. Notes with one link are no copies.
+_LINK_LIST = re.compile(rb"\A(---\n(?:(?!---).*\n)*?)links:\n(?:[ \t]*- .*\n)+")
 
 
-def _telling_words(data: bytes) -> list[bytes]:
+def telling_words(data: bytes) -> list[bytes]:
     """Return the words of a text that no other text has by chance, such as `0a1b2c3d`."""
     return [word for word in _WORD.findall(data) if _TELLING.match(word)]
 
@@ -656,7 +658,7 @@ _MAX_MENTIONS = 20
 def _lines_by_people(texts: Iterable[bytes]) -> Iterator[bytes]:
     """Yield the lines of texts, without blanks around them and without headers that we write."""
     for text in texts:
-        for text_line in text.splitlines():
+        for text_line in _LINK_LIST.sub(rb"\1", text).splitlines():
             line = text_line.strip()
             if not _OUR_KEYS.fullmatch(line):
                 yield line
@@ -681,11 +683,11 @@ class Needles:
         encoded_names = [name.encode() for name in names]
         words = set[bytes]()
         for name in encoded_names:
-            words.update(_telling_words(name))
+            words.update(telling_words(name))
         # The names come first. The keys of a dictionary keep the order, and have no line twice.
         lines = dict.fromkeys(encoded_names)
         for line in _lines_by_people(texts):
-            words.update(_telling_words(line))
+            words.update(telling_words(line))
             is_telling = len(line) >= _MIN_LINE_CHARACTERS and not line.startswith(_SHARED)
             if is_telling:
                 lines[line] = None

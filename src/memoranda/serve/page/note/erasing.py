@@ -14,23 +14,20 @@ from dataclasses import dataclass, replace
 from starlette.responses import Response
 
 from memoranda.engine import MemorySession
-from memoranda.engine.history.trail import Mention, MentionKind
+from memoranda.engine.history.trail import Mention, MentionKind, telling_words
 from memoranda.engine.history.whereabouts import note_of_text
 from memoranda.errors import MemorandaError
 from memoranda.index.rows import NoteInfo
 from memoranda.serve.page.addresses import id_url
 from memoranda.serve.page.search import readable_passage
 from memoranda.serve.page.visit import Visit
-from memoranda.text.folding import fold
-from memoranda.text.tokens import stop_words
 
 # Before a note is erased, notes with the same words are named: at most this many by the same words.
 _MAX_NAMED = 4
 # Characters of the text that is erased which are shown before.
 _MAX_BEGINNING = 300
-# Characters of a line that two notes do not have by chance, and a word without the signs around it.
+# Characters of a line that two notes do not have by chance.
 _MIN_LINE = 12
-_WORD = re.compile(r"\w[\w.@/-]*\w")
 # The category of a fact: `- [decision] `.
 _CATEGORY = re.compile(r"^[-*+]\s+\[[^\[\]]+\]\s+")
 # A line with a few words and a link: `- works with [[Ann]]`.
@@ -134,15 +131,23 @@ def shared_words(text: str, other: str) -> str:
     """Return the longest line of a text that another text has, or else their longest common word.
 
     Many notes link to the same one, so a line that only links to a note does not count. Neither
-    does a word such as `the`. "" if nothing else is common.
+    does a word that any text may have, such as `client`: a word counts if an erasure looks for it.
+    "" if nothing else is common.
     """
     lines = _own_lines(text)
     other_lines = "\n".join(_own_lines(other))
     common_lines = [line for line in lines if len(line) >= _MIN_LINE and line in other_lines]
-    common_words = set(_WORD.findall("\n".join(lines))) & set(_WORD.findall(other_lines))
-    telling_words = [word for word in common_words if fold(word) not in stop_words()]
-    longest_first = sorted(telling_words, key=lambda word: (-len(word), word))
-    return max(common_lines, key=len, default="") or next(iter(longest_first), "")
+    if common_lines:
+        return max(common_lines, key=len)
+    common_words = _telling_words("\n".join(lines)) & _telling_words(other_lines)
+    longest_first = sorted(common_words, key=lambda word: (-len(word), word))
+    return next(iter(longest_first), "")
+
+
+def _telling_words(text: str) -> set[str]:
+    """Return the words of a text that an erasure looks for in other texts."""
+    words = telling_words(text.encode("utf-8", "surrogatepass"))
+    return {word.decode("utf-8", "surrogatepass") for word in words}
 
 
 def _own_lines(text: str) -> list[str]:

@@ -18,12 +18,13 @@ from memoranda.engine.telling.contested import Contradiction, Statement, unanswe
 from memoranda.errors import InvalidInput
 from memoranda.index.rows import Edge, NoteInfo
 from memoranda.ledger.change import Change, Standing
-from memoranda.note.claims import Claim, claim_of, differ
+from memoranda.note.claims import Claim, ClaimKind, claim_of, ends
 from memoranda.note.edit import Rewrite
 from memoranda.note.model import Note, Observation
 from memoranda.serve.page.addresses import note_url
 from memoranda.serve.page.note.history import is_about
 from memoranda.serve.page.note_text import LinkTargets, inline_html, words_of_links
+from memoranda.serve.page.people.sentence_facts import facts_in_sentence
 from memoranda.serve.page.words.writers import writer_of, writer_of_change
 from memoranda.text.folding import fold
 from memoranda.text.unicode import flat
@@ -33,6 +34,14 @@ _MAX_CHANGES = 30
 # Somebody who moved to a place lives there.
 _MOVED = re.compile(r"\b(?:has |have )?moved to\b")
 _MOVED_ZH = re.compile("搬到了?|搬去了?")
+# The name before what a person does: "Ann moved to Porto and works on Wiki now".
+_PERSON = re.compile(
+    r"(?P<name>[^,;:，；：]{1,60}?)\s*(?:\b(?:has |have )?(?:now )?(?:moved to|lives in|works on|leads)\b"
+    r"|现在|在做|负责|搬到|搬去|住在)"
+)
+# The category of memories about people, and labels of what a person does, mostly one at a time.
+_PEOPLE = "people"
+_WORK = ("works on", "leads")
 
 
 @dataclass
@@ -203,12 +212,20 @@ def newer_statements(
 
 def statements_of(infos: Iterable[NoteInfo]) -> list[Statement]:
     """Return the statements in the titles of memories, which are their first sentences."""
-    return [Statement(info, claim) for info in infos for claim in _claims_in(info.title)]
+    statements = []
+    for info in infos:
+        claims = [*_claims_in(info.title)]
+        # A program that works on Linux now may work on Windows, too.
+        if info.category == _PEOPLE:
+            claims += _claims_of_work(info.title)
+        statements += [Statement(info, claim) for claim in claims]
+    return statements
 
 
 def names_in(sentence: str) -> list[str]:
     """Return the names that a sentence makes a claim about: `Ann` for "Ann moved to Porto"."""
-    return [claim.name for claim in _claims_in(sentence)]
+    claims = [*_claims_in(sentence), *_claims_of_work(sentence)]
+    return list(dict.fromkeys(claim.name for claim in claims))
 
 
 def contradicting(
@@ -222,14 +239,17 @@ def contradicting(
 
     None if no statement contradicts it.
     """
-    claims = [*_claims_in(words)]
-    if name:
-        claims += _claims_in(f"{name} {words}")
+    sentences = [words, f"{name} {words}"] if name else [words]
+    claims = [
+        claim
+        for sentence in sentences
+        for claim in (*_claims_in(sentence), *_claims_of_work(sentence))
+    ]
     later = [
         statement
         for statement in statements
         if statement.info.created > time
-        and any(_cannot_both_be_true(claim, statement.claim) for claim in claims)
+        and any(_is_ended_by(claim, statement.claim) for claim in claims)
     ]
     return max(later, key=lambda statement: statement.moment, default=None)
 
@@ -242,8 +262,25 @@ def _claims_in(sentence: str) -> Iterator[Claim]:
         yield claim
 
 
-def _cannot_both_be_true(first: Claim, second: Claim) -> bool:
-    return first.subject == second.subject and differ(first, second)
+def _claims_of_work(sentence: str) -> Iterator[Claim]:
+    """Yield what a sentence says that somebody works on or leads.
+
+    Only a sentence with "now" ends an earlier one: "Ann works on Wiki now". Without it, Ann may
+    work on both.
+    """
+    person = _PERSON.match(sentence)
+    if person is None:
+        return
+    name = person["name"].strip()
+    for said in facts_in_sentence(sentence, name):
+        if said.label in _WORK:
+            subject = f"{said.label}|name|{fold(name)}"
+            kind = ClaimKind.ENDING if said.holds_alone else ClaimKind.PLAIN
+            yield Claim(subject, name, said.value, 0, kind=kind)
+
+
+def _is_ended_by(old: Claim, new: Claim) -> bool:
+    return old.subject == new.subject and ends(old, new)
 
 
 def words_of_fact(observation: Observation) -> str:

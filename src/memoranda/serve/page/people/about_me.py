@@ -79,11 +79,13 @@ class _KnownFacts:
     """The facts that agents know about the owner, in groups.
 
     confirmed: what they are told as facts.
+    pinned: what they are told as facts only because it is pinned. It may be about anybody.
     noted: what they are told with the name of who noted it. What is like it may be untold.
     untold: what they are not told at the start of a session, but find.
     """
 
     confirmed: list[_Group]
+    pinned: list[_Group]
     noted: list[_Group]
     untold: list[_Group]
 
@@ -97,32 +99,60 @@ def show(visit: Visit) -> Response:
     if visit.is_post:
         _judge(memory, visit.text("ref"), visit.text("do"))
         return visit.back(f"{HOME}/me")
-    entries = profile(memory, _MAX_FACTS)
-    shown_entries = [entry for entry in entries if not _is_silent(memory, entry)]
-    # Looking for what is contradicted in a note takes long, so most notes are left out.
-    contradicted_rows = newer_contradictions(memory, [entry.info for entry in shown_entries]).keys()
-    facts = [_known_fact(memory, entry, contradicted_rows) for entry in shown_entries]
+    facts = _facts(memory)
     told_ids = _ids_told(visit, facts)
+    known = _known_facts(facts, told_ids)
     claims = [fact for fact in facts if not fact.is_confirmed]
-    told_claims = [fact for fact in claims if fact.info.id in told_ids]
-    untold_claims = [fact for fact in claims if fact.info.id not in told_ids]
-    # What is told comes first, and names its group.
-    groups_of_claims = _groups([*told_claims, *untold_claims])
-    known = _KnownFacts(
-        confirmed=_groups(fact for fact in facts if fact.is_confirmed),
-        noted=[group for group in groups_of_claims if group.fact.info.id in told_ids],
-        untold=[group for group in groups_of_claims if group.fact.info.id not in told_ids],
-    )
+    noted_count = sum(fact.info.id in told_ids for fact in claims)
     return visit.html(
         "me.html",
         known=known,
-        confirmed_count=len(facts) - len(claims),
-        noted_count=len(told_claims),
-        untold_count=len(untold_claims),
+        confirmed_count=_count(known.confirmed),
+        pinned_count=_count(known.pinned),
+        noted_count=noted_count,
+        untold_count=len(claims) - noted_count,
         planted_count=_planted_preferences(memory),
         most_shown=_GROUPS_SHOWN,
         struck_out=struck_out,
     )
+
+
+def _facts(memory: MemorySession) -> list[_KnownFact]:
+    """Return the facts about the owner that agents are shown."""
+    entries = profile(memory, _MAX_FACTS)
+    shown_entries = [entry for entry in entries if not _is_silent(memory, entry)]
+    # Looking for what is contradicted in a note takes long, so most notes are left out.
+    contradicted_rows = newer_contradictions(memory, [entry.info for entry in shown_entries]).keys()
+    return [_known_fact(memory, entry, contradicted_rows) for entry in shown_entries]
+
+
+def _known_facts(facts: Iterable[_KnownFact], told_ids: Container[str]) -> _KnownFacts:
+    """Return facts about the owner in groups, by how agents know them.
+
+    told_ids: the ids of the notes that an agent is told at the start of a session.
+    """
+    confirmed: list[_KnownFact] = []
+    pinned: list[_KnownFact] = []
+    told_claims: list[_KnownFact] = []
+    untold_claims: list[_KnownFact] = []
+    for fact in facts:
+        if fact.is_confirmed:
+            (pinned if fact.is_only_pinned else confirmed).append(fact)
+        else:
+            (told_claims if fact.info.id in told_ids else untold_claims).append(fact)
+    # What is told comes first, and names its group.
+    groups_of_claims = _groups([*told_claims, *untold_claims])
+    return _KnownFacts(
+        confirmed=_groups(confirmed),
+        pinned=_groups(pinned),
+        noted=[group for group in groups_of_claims if group.fact.info.id in told_ids],
+        untold=[group for group in groups_of_claims if group.fact.info.id not in told_ids],
+    )
+
+
+def _count(groups: Iterable[_Group]) -> int:
+    """Return the number of facts in groups."""
+    return sum(1 + len(group.others) for group in groups)
 
 
 def _known_fact(

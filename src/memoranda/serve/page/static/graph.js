@@ -32,7 +32,7 @@ let nodes = [];
 let links = [];
 let near = new Map();
 let colours = {};
-// The note that the graph is about, that is pointed at, that was chosen, and those with the words searched for.
+// The note that the graph is about, that is pointed at, that was chosen, and those searched for.
 let middle = null;
 let here = null;
 let chosen = null;
@@ -185,7 +185,7 @@ function writeLabels(lit, lines, litLines) {
   nameRelations(litLines, circles);
 }
 
-const isInView = ([x, y]) => x >= 0 && y >= 0 && x <= wide && y <= high;
+const isInView = ([x, y, w = 0, h = 0]) => x >= 0 && y >= 0 && x + w <= wide && y + h <= high;
 const meet = ([x, y, w, h], [a, b, c, d]) => x < a + c && a < x + w && y < b + d && b < y + h;
 
 // Does a line from a to b go through a box? It is cut at each side of the box in turn.
@@ -240,16 +240,14 @@ function nameNode(node, circles, segments, lit) {
   const r = shown(node) + 4;
   const places = SIDES.map(([along, across]) => {
     const far = along && across ? 0.7 * r : r;
-    const left = x - w / 2 + along * (w / 2 + far);
-    const top = y - h / 2 + across * (h / 2 + far);
-    return [between(0, left, wide - w), between(0, top, high - h), w, h];
-  });
+    return [x - w / 2 + along * (w / 2 + far), y - h / 2 + across * (h / 2 + far), w, h, along];
+  }).filter(isInView);
   // What the graph is about has its name at any cost.
   const box = takePlace(places, circles, segments, isStrong || lit ? Infinity : MOST_CROSSED) ?? (node.start && takePlace(places, [], segments, Infinity));
   if (box) write(lines, box, isStrong || lit ? colours.text : colours.soft);
 }
 
-// What is alike at every line is said once, beside the graph.
+// What all lines have is said once, beside the graph.
 function nameRelations(litLines, circles) {
   const counts = new Map();
   for (const { type } of litLines) counts.set(type, (counts.get(type) ?? 0) + 1);
@@ -264,12 +262,14 @@ function nameRelations(litLines, circles) {
   }
 }
 
-function write(lines, [x, y, w, h], colour) {
+// Beside a circle, lines begin or end at it.
+function write(lines, [x, y, w, h, along = 0], colour) {
   pen.fillStyle = colours.ground;
   pen.fillRect(x, y, w, h);
   pen.fillStyle = colour;
-  pen.textAlign = "center";
-  lines.forEach((line, number) => pen.fillText(line, x + w / 2, y + 12 + number * LINE_HEIGHT));
+  pen.textAlign = ["right", "center", "left"][along + 1];
+  const edge = x + w / 2 - along * (w / 2 - PADDING);
+  lines.forEach((line, number) => pen.fillText(line.trim(), edge, y + 12 + number * LINE_HEIGHT));
 }
 
 // --- choosing a note
@@ -313,7 +313,7 @@ function tell(node) {
 
 const refOf = (node) => encodeURIComponent(decodeURIComponent(node.url.replace("/page/note/", "")));
 
-// At most one question is under way; of several notes the last counts.
+// One question is under way at most: of several notes, the last counts.
 let described = null;
 const ask = oneAtATime(async () => {
   const node = described;
@@ -336,7 +336,7 @@ async function expand(node) {
   arrange(120, () => { show(); tell(node); });
 }
 
-// The words of the field: what has them stands out, and Enter chooses the first, or looks in all notes.
+// What has the words of the field stands out. Enter chooses the first, or looks in all notes.
 function look() {
   const words = field.value.trim().toLowerCase();
   const matching = nodes.filter((node) => isThere(node) && node.title.toLowerCase().includes(words));
@@ -470,7 +470,7 @@ function pressed(event) {
   if (event.key in WAYS) walk(...WAYS[event.key]);
   else if (event.key === "Enter") open(chosen);
   else if (event.key === "e" && chosen && !isClusters) expand(chosen);
-  else if (event.key === "+" || event.key === "=") zoom(1.3);
+  else if ("+=".includes(event.key)) zoom(1.3);
   else if (event.key === "-") zoom(1 / 1.3);
   else if (event.key === "0") { isTouched = false; fit(); }
   else if (event.key === "Escape") { chosen = here = null; draw(); }
@@ -478,7 +478,7 @@ function pressed(event) {
   event.preventDefault();
 }
 
-// The nearest node in that direction; first of all the one it begins with.
+// The nearest node in that direction, and before that the first of all.
 function walk(dx, dy) {
   if (!chosen) return tell(nodes[0]);
   const best = nearest((node) => {
@@ -491,7 +491,7 @@ function walk(dx, dy) {
 
 // --- beside the graph
 
-// The lines of these lists and choices that are not there yet are added.
+// New lines of these lists and choices are added.
 const LISTS = [".legend", ".drawn", ".relations"];
 
 // What an answer has to draw. The words beside it are shown.
@@ -507,7 +507,7 @@ function drawingIn(html) {
   return { caption: fresh.querySelector("figcaption").textContent, ...JSON.parse(drawing) };
 }
 
-// A few milliseconds at a time: the page answers meanwhile, and can be left.
+// A few milliseconds at a time, so that the page answers meanwhile.
 function settle(left, then) {
   for (const end = performance.now() + 12; left > 0 && performance.now() < end; left--) {
     heat = Math.max(heat * 0.98, 0.01);

@@ -41,8 +41,9 @@ async function look() {
   if (!words) return showCommands();
   keepWords();
   const html = await part(`/page/palette?q=${encodeURIComponent(words)}`);
-  if (html === null || words !== input.value.trim()) return;
+  if (words !== input.value.trim()) return;
   const found = document.createElement("template");
+  // null: no hits
   found.innerHTML = html;
   const first = matching(words).slice(0, MOST_COMMANDS);
   const known = first.map(addressOf);

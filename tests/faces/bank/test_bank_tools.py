@@ -125,6 +125,19 @@ def test_letters_and_digits_of_any_script_make_an_id_and_nothing_else(banks: Ban
         banks.refused("activate", "activation_failed", bank_type="project", bank_id=id)
 
 
+@pytest.mark.parametrize(
+    ("id_on_disk", "other_id"), [("caf\u00e9", "cafe\u0301"), ("cafe\u0301", "caf\u00e9")]
+)
+def test_an_id_in_another_unicode_form_opens_the_bank_as_the_disk_spells_it(
+    banks: Banks, id_on_disk: str, other_id: str
+) -> None:
+    banks.ok("activate", bank_type="project", bank_id=id_on_disk)
+    banks.ok("update", bank_type="project", bank_id=other_id, target_file="a.md", content="x")
+    activated = banks.ok("activate", bank_type="project", bank_id=other_id)
+    assert activated["bank_info"]["id"] == id_on_disk
+    assert activated["content"]["a.md"] == "x\n"
+
+
 def test_a_target_is_a_relative_path_to_a_markdown_file(banks: Banks) -> None:
     deep = "/".join("abcdefghi")
     long = "b" * 97 + ".md"

@@ -409,10 +409,10 @@ def activate(state: ServerState, memory: MemorySession, arguments: Arguments) ->
         raise _load_error(path, why, bank)
 
     # A later update that names no bank is about this one.
-    state.active[kind] = id
-    state.last = (kind, id)
+    state.active[kind] = bank.id
+    state.last = (kind, bank.id)
     last_updated = bank.last_change(files.stamps.values())
-    document = documents.opened_bank(kind, id, files.texts, last_updated)
+    document = documents.opened_bank(kind, bank.id, files.texts, last_updated)
     return {
         "status": "success",
         "bank_info": document | {"cache_info": _cache_info(bank, files, is_cached)},
@@ -628,7 +628,7 @@ def update(state: ServerState, memory: MemorySession, arguments: Arguments) -> d
     }
     # There is a category only if the caller did not name the file.
     if placed.category is not None:
-        data["bank_info"] = {"type": kind, "id": id}
+        data["bank_info"] = {"type": kind, "id": bank.id}
         data |= {
             "category": placed.category,
             "confidence": placed.confidence,

@@ -191,6 +191,8 @@ class BankFiles:
 class Bank:
     """A bank as one caller sees it. It need not exist.
 
+    id: the id in the Unicode form in which the disk has the folder of the bank. A caller may write
+        it in another form, as macOS and most keyboards do with `é`.
     key: `KIND:ID`.
     agent: the identity of the caller.
     files: gives access to the folder of the bank.
@@ -200,11 +202,12 @@ class Bank:
         # The first call imports the engine: a server must answer the handshake quickly.
         from memoranda.engine.plain_files import Files
 
+        folder = memory.engine.spelled(PROJECT, f"{FOLDERS[kind]}/{id}")
         self.kind = kind
-        self.id = id
-        self.key = f"{kind}:{id}"
+        self.id = folder.rpartition("/")[2]
+        self.key = f"{kind}:{self.id}"
         self.agent = memory.agent
-        self.files = Files(memory, PROJECT, f"{FOLDERS[kind]}/{id}")
+        self.files = Files(memory, PROJECT, folder)
 
     def stamps(self) -> dict[str, Stamp]:
         """Return the stamps of the Markdown files by path. Raises the errors of `Files.notes`."""

@@ -323,6 +323,23 @@ def test_a_disk_that_refuses_is_told_and_changes_nothing(
     )
 
 
+def test_a_refused_scope_comes_with_the_scopes_that_may_be_used(banks: Banks) -> None:
+    agent = Banks(banks.memory.as_caller("me", "mcp"))
+    text = "---\nscope: agent:other\n---\nx"
+    arguments = {"operation": "replace", "target_file": "a.md", "content": text}
+    data = agent.refused("update", "update_failed", bank_type="project", bank_id="p", **arguments)
+    assert data["error"] == 'Failed to update memory bank: invalid scope "agent:other"'
+    assert data["details"] == "You could not see the note. Use global or agent:me."
+
+
+def test_a_link_out_of_the_bank_is_refused_with_the_rule_about_links(banks: Banks) -> None:
+    banks.ok("activate", bank_type="project", bank_id="p")
+    banks.file("projects/p/out.md").symlink_to("/etc/passwd")
+    arguments = {"target_file": "out.md", "content": "x"}
+    data = banks.refused("update", "update_failed", bank_type="project", bank_id="p", **arguments)
+    assert "No link leads out of the bank." in data["details"]
+
+
 def test_a_file_that_is_no_text_is_named(banks: Banks) -> None:
     banks.ok("activate", bank_type="project", bank_id="p")
     bad = banks.file("projects/p/doc/latin.md")

@@ -76,7 +76,7 @@ _ID_RULE = (
 )
 _TARGET_RULE = (
     "A file ends in .md; each part between `/` is 1 to 100 letters and digits of any script, "
-    "blanks, `.`, `_`, `-`, with no blank or `.` first and no `..`. "
+    "blanks, `.`, `_`, `-`, with no blank or `.` first and no `..`. No link leads out of the bank. "
     "Leave target_file out to have one chosen."
 )
 _NAME_NEEDED = "Give project_name, or the bank's id in bank_id; list shows the banks there are."
@@ -297,7 +297,7 @@ def _answer(
         except MemorandaError as error:
             refusal = error
             if not isinstance(refusal, BankError):
-                refusal = _failure_of(tool, _reason_of(error))
+                refusal = _failure_of(tool, _reason_of(error), error.hint)
             # `previous_errors` has only earlier errors, so this one is remembered afterwards.
             data = {
                 "status": "error",
@@ -402,7 +402,7 @@ def activate(state: ServerState, memory: MemorySession, arguments: Arguments) ->
     except MemorandaError as error:
         if _is_bad_name(error):
             raise _failure_of("activate", f"Invalid bank id: {id}", _ID_RULE) from None
-        raise _failure_of("activate", _reason_of(error), bank=bank.key) from None
+        raise _failure_of("activate", _reason_of(error), error.hint, bank=bank.key) from None
     if files.unreadable:
         # The error names only one file: the first that cannot be read.
         path, why = next(iter(files.unreadable.items()))
@@ -684,7 +684,7 @@ def _update_error(bank: Bank, error: MemorandaError) -> BankError:
     if isinstance(error, StorageError):
         sentence = f"Failed to synchronize with disk: {error.reason}"
         return BankError("disk_sync_failed", sentence, error.reason, bank.key)
-    return _failure_of("update", _reason_of(error), bank=bank.key)
+    return _failure_of("update", _reason_of(error), error.hint, bank=bank.key)
 
 
 def _placement(

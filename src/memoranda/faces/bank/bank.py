@@ -202,12 +202,11 @@ class Bank:
         # The first call imports the engine: a server must answer the handshake quickly.
         from memoranda.engine.plain_files import Files
 
-        folder = memory.engine.spelled(PROJECT, f"{FOLDERS[kind]}/{id}")
         self.kind = kind
-        self.id = folder.rpartition("/")[2]
+        self.files = Files(memory, PROJECT, f"{FOLDERS[kind]}/{id}")
+        self.id = self.files.folder.rpartition("/")[2]
         self.key = f"{kind}:{self.id}"
         self.agent = memory.agent
-        self.files = Files(memory, PROJECT, folder)
 
     def stamps(self) -> dict[str, Stamp]:
         """Return the stamps of the Markdown files by path. Raises the errors of `Files.notes`."""
@@ -267,7 +266,9 @@ class Bank:
                 # The file was removed after the listing.
                 continue
             except UnicodeDecodeError:
-                loaded.unreadable[path] = "it is not UTF-8 text"
+                loaded.unreadable[path] = (
+                    "it is not UTF-8 text. Convert it to UTF-8, or move it out of the bank."
+                )
             except MemorandaError as error:
                 loaded.unreadable[path] = getattr(error, "reason", "it cannot be read")
             loaded.stamps[path] = stamps[path]

@@ -337,17 +337,26 @@ def test_phases_of_older_exports_are_read(memory):
 
 
 def test_a_number_under_a_key_nobody_knows_is_a_number_in_the_next_home_too(memory, tmp_path):
-    values = {"stars": 5, "ratio": 0.5, "code": "5", "version_of": "1.50", "list": [1, "1", None]}
-    take(memory, [{"id": ONE, "content": "a", "extra": values}])
+    values = {
+        "stars": 5,
+        "ratio": 0.5,
+        "code": "5",
+        "edition": "1.50",
+        "list": [1, "1", None],
+    }
+    record = {"id": ONE, "content": "a", "extra": values}
+    take(memory, [record])
     exported = lines(memory)
-    assert json.loads(exported[0])["extra"] == values
+    exported_record = json.loads(exported[0])
+    assert exported_record["extra"] == values
 
     with open_session(tmp_path / "next") as next_memory:
-        take(next_memory, [json.loads(line) for line in exported])
+        take(next_memory, [exported_record])
         assert lines(next_memory) == exported
-        header = next_memory.text_of(next_memory.find(ONE))
-    assert "\nstars: 5\n" in header
-    assert '\ncode: "5"\n' in header
+        note = next_memory.find(ONE)
+        text = next_memory.text_of(note)
+    assert "\nstars: 5\n" in text
+    assert '\ncode: "5"\n' in text
 
 
 def test_keys_nobody_knows_are_kept_and_path_is_not(memory):

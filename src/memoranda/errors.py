@@ -93,6 +93,15 @@ class MemorandaError(Exception):
         if hint:
             self.hint = hint
 
+    def message_with_hint(self) -> str:
+        """Return the message and the hint as one text, for replies that are only a text."""
+        message = str(self)
+        if not self.hint:
+            return message
+        if message[-1:] not in ".!?":
+            message += "."
+        return f"{message} {self.hint}"
+
 
 STAND_IN = "@basic-memory"
 """The end of a project's name, if the project comes from Basic Memory and its name is taken here."""

@@ -65,6 +65,22 @@ def test_before_the_command_the_agent_is_who_looks(terminal: Any) -> None:
     assert terminal("--agent", "claude", "log").out != "No changes found.\n"
 
 
+@pytest.mark.parametrize("taken", ["other.md", "OTHER.md"])
+def test_a_text_is_not_restored_to_a_path_like_that_of_another_note(
+    terminal: Any, taken: str
+) -> None:
+    notes = terminal.home / "notes"
+    notes.mkdir(parents=True)
+    (notes / "Plan.md").write_text("plan\n")
+    (notes / taken).write_text("other\n")
+    terminal.ok("delete", "notes/Plan.md")
+    ran = terminal("restore", "notes/Plan.md", "--to", "notes/Other.md")
+    assert ran.status == 1
+    assert f"notes/{taken}" in ran.error
+    names = sorted(file.name for file in notes.iterdir())
+    assert names == [taken]
+
+
 def test_an_older_text_is_found_by_change_or_time(terminal: Any) -> None:
     def store(text: str) -> None:
         note = {"title": "Plan", "content": text, "overwrite": True}

@@ -70,6 +70,32 @@ def test_what_cannot_be_a_project_is_said_in_one_line(terminal: Any, vault: Path
     assert ran.err.count("Error: ") == 1
 
 
+@pytest.mark.parametrize("name", ["हिन्दी", "ไทยนี้", "தமிழ்", "עִבְרִית"])
+def test_a_project_has_a_name_of_a_script_with_vowel_signs(
+    terminal: Any, tmp_path: Path, name: str
+) -> None:
+    folder = tmp_path / "vault"
+    folder.mkdir()
+    terminal.ok("project", "add", name, str(folder))
+    ran = terminal("project", "list", "--json")
+    rows = ran.json["projects"]
+    last_row = rows[-1]
+    assert last_row["name"] == name
+
+
+def test_a_project_name_is_the_same_in_both_unicode_forms(terminal: Any, tmp_path: Path) -> None:
+    first_folder = tmp_path / "one"
+    first_folder.mkdir()
+    other_folder = tmp_path / "two"
+    other_folder.mkdir()
+    decomposed = "cafe\u0301"
+    composed = "caf\u00e9"
+    terminal.ok("project", "add", decomposed, str(first_folder))
+    ran = terminal("project", "add", composed, str(other_folder))
+    assert ran.status == 1
+    assert ran.error == f"project exists: {composed}"
+
+
 def test_a_folder_that_is_not_there_is_named(terminal: Any) -> None:
     ran = terminal("project", "add", "./Notez")
     assert (ran.status, ran.error) == (1, "no such folder: ./Notez")

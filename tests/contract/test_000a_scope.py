@@ -229,3 +229,17 @@ def test_the_note_tools_and_the_history_keep_to_the_scope_too(home, root, termin
     assert logged["owner"][0] == "mine.md"
     assert logged["a"][0] == "mine.md"
     assert "mine.md" not in logged["b"]
+
+
+@pytest.mark.promise("000a-12.13")
+def test_a_scope_that_the_caller_does_not_see_is_refused_with_those_it_sees(
+    callers: dict[str, Call], root: Path
+) -> None:
+    text = "---\nscope: agent:b\n---\nx"
+    answer = callers["a"]("create", path="/memories/of-b.md", file_text=text)
+    assert answer == (
+        '/memories/of-b.md was not changed: invalid scope "agent:b". '
+        "You could not see the note. Use global or agent:a.",
+        True,
+    )
+    assert not (root / "of-b.md").exists()

@@ -40,6 +40,21 @@ def test_query_finds_what_header_and_inline_tags_say(
     assert sorted(vault.asked(text)) == paths
 
 
+@pytest.mark.parametrize("form", ["\u00e9t\u00e9", "e\u0301te\u0301", "E\u0301T\u00c9"])
+def test_tag_and_status_are_found_in_either_unicode_form(desk: Desk, form: str) -> None:
+    composed = "\u00e9t\u00e9"
+    decomposed = "e\u0301te\u0301"
+    desk.put("a.md", f"Warm #{composed}/x\n")
+    desk.put("b.md", f"Warm #{decomposed}/x\n")
+    desk.put("c.md", f"---\ntags: [{composed}]\n---\n")
+    desk.put("d.md", f"---\ntags: [{decomposed}]\n---\n")
+    desk.put("e.md", f"---\nstatus: {decomposed}\n---\n")
+    tagged = desk.asked(f"tag:{form}")
+    assert sorted(tagged) == ["a.md", "b.md", "c.md", "d.md"]
+    with_status = desk.asked(f"status:{form}")
+    assert with_status == ["e.md"]
+
+
 @pytest.mark.parametrize(
     ("metadata", "paths"),
     [

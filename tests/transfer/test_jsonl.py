@@ -336,12 +336,35 @@ def test_phases_of_older_exports_are_read(memory):
     assert "extra" not in lines(memory)[0]
 
 
+def test_a_number_under_a_key_nobody_knows_is_a_number_in_the_next_home_too(memory, tmp_path):
+    values = {
+        "stars": 5,
+        "ratio": 0.5,
+        "code": "5",
+        "edition": "1.50",
+        "list": [1, "1", None],
+    }
+    record = {"id": ONE, "content": "a", "extra": values}
+    take(memory, [record])
+    exported = lines(memory)
+    exported_record = json.loads(exported[0])
+    assert exported_record["extra"] == values
+
+    with open_session(tmp_path / "next") as next_memory:
+        take(next_memory, [exported_record])
+        assert lines(next_memory) == exported
+        note = next_memory.find(ONE)
+        text = next_memory.text_of(note)
+    assert "\nstars: 5\n" in text
+    assert '\ncode: "5"\n' in text
+
+
 def test_keys_nobody_knows_are_kept_and_path_is_not(memory):
     take(
         memory, [{"id": ONE, "content": "a", "path": "x/y.md", "stars": 5, "extra": {"ratio": 0.5}}]
     )
     extra = json.loads(lines(memory)[0])["extra"]
-    assert extra == {"stars": "5", "ratio": "0.5"}
+    assert extra == {"stars": 5, "ratio": 0.5}
     assert take(
         memory, [{"id": ONE, "content": "a", "stars": 5, "extra": {"ratio": 0.5}}]
     ) == Tally(unchanged=1)

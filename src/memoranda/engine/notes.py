@@ -66,7 +66,7 @@ from memoranda.note.model import (
     Draft,
     Note,
 )
-from memoranda.note.names import Looseness, file_key
+from memoranda.note.names import Looseness, file_key, without_case
 from memoranda.sources import path_guard
 from memoranda.sources.base import File
 from memoranda.sources.step import Step
@@ -840,15 +840,17 @@ def _first_line(text: str) -> str:
 def _with_tags_changed(tags: Sequence[str], add: Sequence[str], remove: Sequence[str]) -> list[str]:
     """Return `tags` without the tags in `remove` and with the tags in `add`.
 
-    Tags that differ only in case are the same tag. A tag in both `add` and `remove` is removed.
+    Tags that differ only in case or Unicode form are the same tag. A tag in both `add` and `remove`
+    is removed.
     """
-    removed_tags = {tag.lower() for tag in remove}
-    changed = [tag for tag in tags if tag.lower() not in removed_tags]
-    folded = {tag.lower() for tag in changed}
+    removed_keys = {without_case(tag) for tag in remove}
+    changed = [tag for tag in tags if without_case(tag) not in removed_keys]
+    present_keys = {without_case(tag) for tag in changed}
     for tag in add:
-        if tag.lower() not in folded | removed_tags:
+        key = without_case(tag)
+        if key not in present_keys | removed_keys:
             changed.append(tag)
-            folded.add(tag.lower())
+            present_keys.add(key)
     return changed
 
 

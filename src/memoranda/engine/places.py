@@ -240,7 +240,28 @@ class PlaceVerbs(ReadVerbs, WritingSession):
             )
         if self._kind(project, target) not in ("missing", "hidden"):
             raise Exists(target)
+        # A disk that ignores case would put the notes of both folders into one.
+        for place in self._in_other_case(project, target):
+            if place != origin and self._kind(project, place) != "hidden":
+                raise Exists(place)
         self._check_target(project, f"{target}/x.md")
+
+    def _in_other_case(self, project: str, path: str) -> list[str]:
+        """Return the paths on disk that some file systems take for the same as `path`.
+
+        Such file systems ignore case and Unicode form. For `ideas/plans` there may be `Ideas/Plans`
+        and `ideas/PLANS`.
+        """
+        source = self.engine.folder(project)
+        folders = [""]
+        paths: list[str] = []
+        for name in path.split("/"):
+            key = file_key(name)
+            entries = [entry for folder in folders for entry in source.entries(folder)]
+            alike = [entry for entry in entries if file_key(posixpath.basename(entry.path)) == key]
+            paths = [entry.path for entry in alike]
+            folders = [entry.path for entry in alike if entry.kind == "folder"]
+        return paths
 
     def _move_pieces(
         self,

@@ -46,7 +46,8 @@ The replaced file is None for a new file. The function is called while the home'
 class Files:
     """The files of one project, as one caller may read and write them during one call.
 
-    folder: the folder in the project that paths are relative to; "" means the whole project.
+    folder: the folder in the project that paths are relative to; "" means the whole project. The
+        attribute has its names as the disk spells them.
 
     Raises ProjectNotFound.
     """
@@ -55,8 +56,8 @@ class Files:
         self._session = session
         self._engine = session.engine
         self._project = project
-        self._base = folder
         self._source = session.engine.folder(project)
+        self.folder = self._source.spelled(folder)
 
     def reading(self) -> AbstractContextManager[None]:
         """Return a context that keeps the other threads of this process out of the home.
@@ -74,7 +75,7 @@ class Files:
 
         Raises OutsideError if the path leads out of the folder, even for a missing file.
         """
-        full_path = self._source.spelled(f"{self._base}/{path}".strip("/"))
+        full_path = self._source.spelled(f"{self.folder}/{path}".strip("/"))
         place = self._inside(self._source.place(full_path))
         if place.kind != "missing" or not path:
             return place
@@ -91,8 +92,8 @@ class Files:
         Links are followed, so the result may be elsewhere than the path says. Raises OutsideError.
         """
         parent, _, missing_path = full_path.rpartition("/")
-        # The folder of these files, `_base`, always counts as existing.
-        while len(parent) > len(self._base):
+        # The folder of these files, `folder`, always counts as existing.
+        while len(parent) > len(self.folder):
             place = self._source.place(parent)
             followed = self._follow(place)
             if followed.kind != "missing":
@@ -101,11 +102,11 @@ class Files:
             missing_parent = followed.path if place.kind == "link" else parent
             parent, _, name = missing_parent.rpartition("/")
             missing_path = f"{name}/{missing_path}"
-        return PathInfo("folder", self._base), missing_path
+        return PathInfo("folder", self.folder), missing_path
 
     def _inside(self, place: PathInfo) -> PathInfo:
         """Return `place` if it is in the folder of these files. Raises OutsideError if it is not."""
-        if self._base and not f"{place.path}/".startswith(f"{self._base}/"):
+        if self.folder and not f"{place.path}/".startswith(f"{self.folder}/"):
             raise OutsideError(place.path, self._project)
         return place
 
@@ -142,7 +143,7 @@ class Files:
         nothing or out of the folder are left out. So is everything that the caller may not see.
         """
         entries: list[tuple[str, PathInfo]] = []
-        folder = self._source.spelled(f"{self._base}/{path}".strip("/"))
+        folder = self._source.spelled(f"{self.folder}/{path}".strip("/"))
         for entry in self._source.entries(folder):
             name = entry.path.rpartition("/")[2]
             # The memory tool lists neither of them (contract 000a, 4).
@@ -172,15 +173,15 @@ class Files:
         They are sorted by path. The result is empty if the folder is missing. Raises OutsideError
         if the folder is a symlink, and StorageError if a folder inside it cannot be read.
         """
-        place = self._source.place(self._base)
+        place = self._source.place(self.folder)
         if place.kind == "missing":
             return {}
         if place.kind != "folder":
-            raise OutsideError(self._base, self._project)
-        listing = self._source.list(self._base)
+            raise OutsideError(self.folder, self._project)
+        listing = self._source.list(self.folder)
         if listing.unreadable:
             raise StorageError(listing.unreadable[0], "a folder cannot be read")
-        prefix = f"{self._base}/" if self._base else ""
+        prefix = f"{self.folder}/" if self.folder else ""
         return {
             path.removeprefix(prefix): bounded(listing.stamps[path])
             for path in sorted(listing.stamps)
@@ -222,7 +223,7 @@ class Files:
         """
         if place.kind == "file":
             return self._may_see_file(place.path)
-        is_own_folder = place.path == self._base
+        is_own_folder = place.path == self.folder
         if place.kind != "folder" or is_own_folder or self._session.agent is None:
             return True
         entries = self._source.entries(place.path)
@@ -331,12 +332,12 @@ class Files:
     def clear(self) -> None:
         """Remove everything in the folder that the caller may see, as one change."""
         with self._session.change("delete", fresh=False) as change:
-            if self._source.place(self._base).kind != "folder":
+            if self._source.place(self.folder).kind != "folder":
                 return
-            for entry in self._source.entries(self._base):
+            for entry in self._source.entries(self.folder):
                 if self._shows(entry):
                     self._remove(change, entry)
-            change.about = (self._project, f"{self._base}/" if self._base else "")
+            change.about = (self._project, f"{self.folder}/" if self.folder else "")
 
     def _remove(self, change: Transaction, place: PathInfo) -> None:
         """Add the steps that remove a file, a link, or the part of a folder that the caller may

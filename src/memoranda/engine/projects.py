@@ -6,6 +6,7 @@ Projects are stored in config.yaml, so the other keys of that file are set here,
 from __future__ import annotations
 
 import os
+import unicodedata
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -28,6 +29,7 @@ from memoranda.errors import (
 )
 from memoranda.note.links import check_project_name
 from memoranda.note.model import BUILT_IN_PROJECTS
+from memoranda.note.names import without_case
 from memoranda.note.project_access import EVERYTHING, ProjectAccess, is_agent
 from memoranda.sources import path_guard
 from memoranda.sources.files import make_private, reason, sync_folder, write_file
@@ -96,7 +98,8 @@ class ProjectVerbs(ReadVerbs, WritingSession):
         with self.engine.ledger.lock:
             # Another process may have added a project in between.
             self.engine.reload_config()
-            name = name.strip()
+            # macOS may spell `é` as two characters.
+            name = unicodedata.normalize("NFC", name.strip())
             check_project_name(name)
             existing = self._name_like(name)
             # The rights are checked before a folder is made, so that an error leaves no folder.
@@ -151,7 +154,7 @@ class ProjectVerbs(ReadVerbs, WritingSession):
     def _name_like(self, name: str) -> str | None:
         """Return the project's name that differs from `name` at most in case, or None."""
         for project in self.engine.sources:
-            if project.lower() == name.lower():
+            if without_case(project) == without_case(name):
                 return project
         return None
 

@@ -59,10 +59,10 @@ _ERRORS: dict[type[MemorandaError], str] = {
     errors.NotText: "{path} is not UTF-8 text and was not changed. Convert it to UTF-8 first.",
     NotFound: "The path {path} does not exist. Please provide a valid path.",
     errors.StorageError: "{path} could not be {what}: {error.reason}. Nothing was changed.",
-    InvalidInput: "{path} was not changed: {error}",
+    InvalidInput: "{path} was not changed: {message}",
     errors.Unusable: "The path {path} cannot be used. Choose another one.",
     errors.Conflict: "{path} was not changed: another program keeps writing it. Try again.",
-    MemorandaError: "{error}",
+    MemorandaError: "{message}",
 }
 # The schema of the argument `view_range`.
 _RANGE_SCHEMA = {
@@ -550,7 +550,9 @@ def _errors_in_our_words(
             if isinstance(error, kind):
                 raise InvalidInput(text) from None
         template = _error_template(error)
-        raise InvalidInput(template.format(path=path, what=event, error=error)) from None
+        message = error.message_with_hint()
+        words = template.format(path=path, what=event, error=error, message=message)
+        raise InvalidInput(words) from None
 
 
 def _error_template(error: MemorandaError) -> str:

@@ -62,5 +62,6 @@ def error_reply(error: MemorandaError) -> Reply:
 
 def plain_error_reply(error: MemorandaError) -> Reply:
     """Return the reply for an error in a toolset whose replies have no error code."""
-    data = {"error": str(error), "is_error": True}
-    return Reply(str(error), data, is_error=True, advice=error.advice)
+    text = error.message_with_hint()
+    data = {"error": text, "is_error": True}
+    return Reply(text, data, is_error=True, advice=error.advice)

@@ -34,6 +34,7 @@ from memoranda.note.model import (
     Note,
     Provenance,
 )
+from memoranda.note.names import without_case
 from memoranda.note.project_access import PREFIX as SEVERAL
 from memoranda.note.project_access import is_among
 from memoranda.query import Query
@@ -71,8 +72,9 @@ HAS_BEGUN = f"n.begins <= case when n.begins % {DAY} then ? else ? end"
 def token(kind: int, value: str) -> str:
     """Return the facet token of a value: a private character and the value in lower case.
 
-    A value that is not a short ASCII word is replaced by its checksum. In a type, `-` and blanks
-    are the same as `_`.
+    The Unicode form of the value does not matter: `é` may be one character or two. A value that is
+    not a short ASCII word is replaced by its checksum. In a type, `-` and blanks are the same as
+    `_`.
 
     kind: PROJECT, TYPE and so on.
     """
@@ -92,7 +94,7 @@ def _token(kind: int, value: str) -> str:
     if kind == SCOPE:
         value = value.strip().lower()
     else:
-        value = value.strip().casefold()
+        value = without_case(value)
     if kind == TYPE:
         value = _TYPE_BLANKS.sub("_", value)
     elif kind == TAG:

@@ -56,8 +56,8 @@ _PLAIN_SLUG = lazy_pattern(r"[a-z0-9]+(?:[-/.][a-z0-9]+)*")
 # Signs that count as one blank when names are compared.
 _BLANKS = lazy_pattern(r"[\s_\-]+")
 _ASCII_SIGNS = dict.fromkeys(code for code in range(128) if not chr(code).isalnum())
-# The names a project may have.
-PROJECT_NAME = lazy_pattern(r"[\w .\-]{1,64}")
+# The characters of the longest name that a project may have.
+_MOST_PROJECT_NAME_CHARACTERS = 64
 # Signs that separate a link's target from its alias, its heading and its project.
 _LINK_SIGNS = lazy_pattern("[|#:]")
 # The inside of a wikilink.
@@ -245,7 +245,7 @@ def parse_link(inner: str) -> tuple[str | None, str]:
         project_name, _, target_in_project = target.partition("::")
         project_name = project_name.strip()
         # Otherwise the `::` is part of the name.
-        if PROJECT_NAME.fullmatch(project_name) and target_in_project.strip():
+        if _may_be_project_name(project_name) and target_in_project.strip():
             project = project_name
             target = target_in_project
     if "#" in target:
@@ -457,12 +457,25 @@ def is_escaped(text: str, position: int) -> bool:
 def check_project_name(name: str) -> None:
     """Raise InvalidInput if a project may not have this name."""
     has_letter_or_digit = any(character.isalnum() for character in name)
-    if not PROJECT_NAME.fullmatch(name) or not has_letter_or_digit:
+    if not _may_be_project_name(name) or not has_letter_or_digit:
         raise InvalidInput(f"invalid project name: {name}")
     # Such names are those of the ledger and the index for places that are not projects. Their
     # changes are hidden, and pass no gate.
     if name.startswith("."):
         raise InvalidInput(f"invalid project name: {name}. Take one that begins with no dot.")
+
+
+def _may_be_project_name(text: str) -> bool:
+    """Whether a text has only signs that a project's name may have, and not too many.
+
+    These are letters and digits of any script, blanks, `.`, `_` and `-`. Vowel signs and accents
+    count as letters, because Hindi, Thai and pointed Hebrew cannot be written without them.
+    """
+    if not 0 < len(text) <= _MOST_PROJECT_NAME_CHARACTERS:
+        return False
+    return all(
+        sign in " ._-" or sign.isalnum() or unicodedata.category(sign)[0] == "M" for sign in text
+    )
 
 
 def check_length(text: str, noun: str) -> None:

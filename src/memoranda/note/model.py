@@ -6,6 +6,7 @@ A memory is a note of the project `categories`, or of its archive. Source: docs/
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -255,12 +256,16 @@ def least(*trusts: str) -> str:
 
 
 def united(tags: Iterable[str]) -> list[str]:
-    """Return the tags without leading `#`. Tags that differ only in case count as the first."""
+    """Return the tags without leading `#`.
+
+    Tags that differ only in case or Unicode form count as the first.
+    """
     texts_by_key: dict[str, str] = {}
     for tag in tags:
         text = tag.strip().lstrip("#").strip()
         if text:
-            texts_by_key.setdefault(text.casefold(), text)
+            key = unicodedata.normalize("NFC", unicodedata.normalize("NFC", text).casefold())
+            texts_by_key.setdefault(key, text)
     return list(texts_by_key.values())
 
 

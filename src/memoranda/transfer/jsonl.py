@@ -22,6 +22,7 @@ from memoranda.engine import MemorySession
 from memoranda.engine.exchange import Exchange, digest
 from memoranda.errors import BadRecord, InvalidInput
 from memoranda.index.rows import NoteInfo
+from memoranda.note.frontmatter import parse_typed, split
 from memoranda.note.links import first_line
 from memoranda.note.markdown import Record, parse_note
 from memoranda.note.model import (
@@ -103,18 +104,27 @@ class ParsedRecord:
 
 
 def row(memory: MemorySession, note: Note | NoteInfo, content: str) -> dict[str, Any]:
-    """Return a memory as an exported record, with unknown header keys in `extra`."""
+    """Return a memory as an exported record, with unknown header keys in `extra`.
+
+    The values of these keys have their types, so that the 5 of `stars: 5` is a number.
+    """
     document = documents.note(memory, note, content)
     del document["path"]
     # The rules of the importing home decide what is suspicious there.
     document.pop("suspicious", None)
     document["source"] = document["source"] or MANUAL
-    other_keys = {
-        key: value for key, value in _further_keys(note.header).items() if key not in FURTHER
-    }
-    if other_keys:
-        return {**document, "extra": other_keys}
-    return document
+    if not _unknown_keys(note.header):
+        return document
+
+    # The parsed header has the number 5 as the text "5". Only the file tells it from a text.
+    text = note.text if isinstance(note, Note) else memory.text_of(note)
+    typed_header = parse_typed(split(text).yaml or "")
+    return {**document, "extra": _unknown_keys(typed_header)}
+
+
+def _unknown_keys(header: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the keys of a memory's header that the program does not use itself."""
+    return {key: value for key, value in _further_keys(header).items() if key not in FURTHER}
 
 
 def _further_keys(header: Mapping[str, Any]) -> dict[str, Any]:

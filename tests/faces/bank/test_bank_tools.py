@@ -125,6 +125,31 @@ def test_letters_and_digits_of_any_script_make_an_id_and_nothing_else(banks: Ban
         banks.refused("activate", "activation_failed", bank_type="project", bank_id=id)
 
 
+@pytest.mark.parametrize(
+    ("id_on_disk", "other_id"), [("caf\u00e9", "cafe\u0301"), ("cafe\u0301", "caf\u00e9")]
+)
+def test_an_id_in_another_unicode_form_opens_the_bank_as_the_disk_spells_it(
+    banks: Banks, id_on_disk: str, other_id: str
+) -> None:
+    banks.ok("activate", bank_type="project", bank_id=id_on_disk)
+    banks.ok(
+        "update",
+        bank_type="project",
+        bank_id=other_id,
+        target_file="a.md",
+        content="x",
+    )
+    activated = banks.ok(
+        "activate",
+        bank_type="project",
+        bank_id=other_id,
+    )
+    bank = activated["bank_info"]
+    texts = activated["content"]
+    assert bank["id"] == id_on_disk
+    assert texts["a.md"] == "x\n"
+
+
 def test_a_target_is_a_relative_path_to_a_markdown_file(banks: Banks) -> None:
     deep = "/".join("abcdefghi")
     long = "b" * 97 + ".md"
@@ -308,6 +333,39 @@ def test_a_disk_that_refuses_is_told_and_changes_nothing(
         banks.write("x", "readme.md")["previous_errors"][0]["description"]
         == "Failed to synchronize with disk: the disk is full"
     )
+
+
+def test_a_refused_scope_comes_with_the_scopes_that_may_be_used(banks: Banks) -> None:
+    caller = banks.memory.as_caller("me", "mcp")
+    data = Banks(caller).refused(
+        "update",
+        "update_failed",
+        bank_type="project",
+        bank_id="p",
+        operation="replace",
+        target_file="a.md",
+        content="---\nscope: agent:other\n---\nx",
+    )
+    message = 'Failed to update memory bank: invalid scope "agent:other"'
+    assert data["error"] == message
+    remedy = "You could not see the note. Use global or agent:me."
+    assert data["details"] == remedy
+
+
+def test_a_link_out_of_the_bank_is_refused_with_the_rule_about_links(banks: Banks) -> None:
+    banks.ok("activate", bank_type="project", bank_id="p")
+    link = banks.file("projects/p/out.md")
+    link.symlink_to("/etc/passwd")
+    data = banks.refused(
+        "update",
+        "update_failed",
+        bank_type="project",
+        bank_id="p",
+        target_file="out.md",
+        content="x",
+    )
+    details = data["details"]
+    assert "No link leads out of the bank." in details
 
 
 def test_a_file_that_is_no_text_is_named(banks: Banks) -> None:

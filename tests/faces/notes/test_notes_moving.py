@@ -46,6 +46,27 @@ def test_a_note_moves_to_its_own_path_in_another_case(face):
     assert face("move_note", identifier="Plan", destination_path="plan")["new_path"] == "plan.md"
 
 
+@pytest.mark.parametrize(
+    ("taken", "target"),
+    [("Caf\u00e9", "CAFE\u0301"), ("Deep/Plans", "deep/plans"), ("Deep/Plans", "Deep/PLANS")],
+)
+def test_a_folder_does_not_move_to_a_path_like_that_of_another_folder(face, taken, target):
+    face.put("Third/Two.md", "two")
+    face.put(f"{taken}/One.md", "one")
+    text = face.refused(
+        "move_note", "exists", identifier="Third", destination_path=target, is_directory=True
+    )
+    assert text == f"Destination already exists: {taken}. Choose another destination_path."
+    assert face("read_note", identifier="Two")["file_path"] == "Third/Two.md"
+
+
+@pytest.mark.parametrize("target", ["plans", "PLANS"])
+def test_a_folder_moves_to_its_own_path_in_another_case(face, target):
+    face.put("Plans/One.md", "one")
+    face("move_note", identifier="Plans", destination_path=target, is_directory=True)
+    assert face("read_note", identifier="One")["file_path"] == f"{target}/One.md"
+
+
 def test_a_final_slash_keeps_the_name(face):
     face.put("A.md", "x")
     assert (

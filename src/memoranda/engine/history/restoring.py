@@ -278,8 +278,8 @@ class Restoring:
         name = f"{target.place.project}/{target.place.path}"
         if not self._session.sees(target.scope):
             raise Unusable(name)
-        if self._to is not None and target.current is not None:
-            raise Exists(name)
+        if self._to is not None:
+            self._check_is_free(target)
         # A call without a change or a time restores the text before the last change. If that change
         # was such a call, the text would be the one that the call has just replaced.
         if target.current is None or not self._is_latest:
@@ -295,6 +295,21 @@ class Restoring:
                 "memory undo takes it back"
             )
             raise CannotUndo(f"{target.place.name} was restored already (#{last.number}); {remedy}")
+
+    def _check_is_free(self, target: _Target) -> None:
+        """Raise Exists or Unusable if the name that the caller gave is taken."""
+        project, path, root = target.place
+        if target.current is not None:
+            raise Exists(f"{project}/{path}")
+        if root:
+            return
+        # On a disk that ignores case, `plan.md` is the file of the note `Plan.md`.
+        other = self._session.index.notes.in_other_case(project, path)
+        if other is None:
+            return
+        if self._session.sees(other.scope):
+            raise Exists(f"{project}/{other.path}")
+        raise Unusable(f"{project}/{path}")
 
     def _last_change(self, place: Location) -> Change | None:
         """Return the latest change at a place. None if there is no such change.

@@ -76,7 +76,7 @@ _ID_RULE = (
 )
 _TARGET_RULE = (
     "A file ends in .md; each part between `/` is 1 to 100 letters and digits of any script, "
-    "blanks, `.`, `_`, `-`, with no blank or `.` first and no `..`. "
+    "blanks, `.`, `_`, `-`, with no blank or `.` first and no `..`. No link leads out of the bank. "
     "Leave target_file out to have one chosen."
 )
 _NAME_NEEDED = "Give project_name, or the bank's id in bank_id; list shows the banks there are."
@@ -297,7 +297,7 @@ def _answer(
         except MemorandaError as error:
             refusal = error
             if not isinstance(refusal, BankError):
-                refusal = _failure_of(tool, _reason_of(error))
+                refusal = _failure_of(tool, _reason_of(error), error.hint)
             # `previous_errors` has only earlier errors, so this one is remembered afterwards.
             data = {
                 "status": "error",
@@ -402,17 +402,17 @@ def activate(state: ServerState, memory: MemorySession, arguments: Arguments) ->
     except MemorandaError as error:
         if _is_bad_name(error):
             raise _failure_of("activate", f"Invalid bank id: {id}", _ID_RULE) from None
-        raise _failure_of("activate", _reason_of(error), bank=bank.key) from None
+        raise _failure_of("activate", _reason_of(error), error.hint, bank=bank.key) from None
     if files.unreadable:
         # The error names only one file: the first that cannot be read.
         path, why = next(iter(files.unreadable.items()))
         raise _load_error(path, why, bank)
 
     # A later update that names no bank is about this one.
-    state.active[kind] = id
-    state.last = (kind, id)
+    state.active[kind] = bank.id
+    state.last = (kind, bank.id)
     last_updated = bank.last_change(files.stamps.values())
-    document = documents.opened_bank(kind, id, files.texts, last_updated)
+    document = documents.opened_bank(kind, bank.id, files.texts, last_updated)
     return {
         "status": "success",
         "bank_info": document | {"cache_info": _cache_info(bank, files, is_cached)},
@@ -628,7 +628,7 @@ def update(state: ServerState, memory: MemorySession, arguments: Arguments) -> d
     }
     # There is a category only if the caller did not name the file.
     if placed.category is not None:
-        data["bank_info"] = {"type": kind, "id": id}
+        data["bank_info"] = {"type": kind, "id": bank.id}
         data |= {
             "category": placed.category,
             "confidence": placed.confidence,
@@ -684,7 +684,7 @@ def _update_error(bank: Bank, error: MemorandaError) -> BankError:
     if isinstance(error, StorageError):
         sentence = f"Failed to synchronize with disk: {error.reason}"
         return BankError("disk_sync_failed", sentence, error.reason, bank.key)
-    return _failure_of("update", _reason_of(error), bank=bank.key)
+    return _failure_of("update", _reason_of(error), error.hint, bank=bank.key)
 
 
 def _placement(

@@ -191,6 +191,8 @@ class BankFiles:
 class Bank:
     """A bank as one caller sees it. It need not exist.
 
+    id: the id in the Unicode form in which the disk has the folder of the bank. A caller may write
+        it in another form, as macOS and most keyboards do with `é`.
     key: `KIND:ID`.
     agent: the identity of the caller.
     files: gives access to the folder of the bank.
@@ -201,10 +203,10 @@ class Bank:
         from memoranda.engine.plain_files import Files
 
         self.kind = kind
-        self.id = id
-        self.key = f"{kind}:{id}"
-        self.agent = memory.agent
         self.files = Files(memory, PROJECT, f"{FOLDERS[kind]}/{id}")
+        self.id = self.files.folder.rpartition("/")[2]
+        self.key = f"{kind}:{self.id}"
+        self.agent = memory.agent
 
     def stamps(self) -> dict[str, Stamp]:
         """Return the stamps of the Markdown files by path. Raises the errors of `Files.notes`."""
@@ -264,7 +266,9 @@ class Bank:
                 # The file was removed after the listing.
                 continue
             except UnicodeDecodeError:
-                loaded.unreadable[path] = "it is not UTF-8 text"
+                loaded.unreadable[path] = (
+                    "it is not UTF-8 text. Convert it to UTF-8, or move it out of the bank."
+                )
             except MemorandaError as error:
                 loaded.unreadable[path] = getattr(error, "reason", "it cannot be read")
             loaded.stamps[path] = stamps[path]

@@ -22,6 +22,7 @@ from memoranda.note.edit import line_break_and_adapted
 from memoranda.note.frontmatter import split
 from memoranda.note.grammar import scan
 from memoranda.note.model import Heading
+from memoranda.note.names import as_shown, without_case
 from memoranda.text.tokens import words
 
 if TYPE_CHECKING:
@@ -410,18 +411,21 @@ def append_block(text: str, block: str) -> str:
 def _section_named(headings: Sequence[Heading], level: int, name: str) -> Heading | None:
     """Return the first heading with exactly this text, or else the first one in another case.
 
-    None if no heading has the text.
+    The Unicode form and the number of blanks between words do not matter. None if no heading has
+    the text.
 
     headings: the headings of a file, in order.
     level: the level of the heading. 0 means any.
+    name: the text of the heading, with single blanks.
     """
     matching_headings = [
         heading
         for heading in headings
-        if level in (0, heading.level) and heading.text.strip().casefold() == name.casefold()
+        if level in (0, heading.level)
+        and without_case(_with_single_blanks(heading.text)) == without_case(name)
     ]
     for heading in matching_headings:
-        if heading.text.strip() == name:
+        if as_shown(_with_single_blanks(heading.text)) == as_shown(name):
             return heading
     if matching_headings:
         return matching_headings[0]
@@ -433,11 +437,16 @@ def parse_position(position: str) -> tuple[int, str]:
 
     The level is 0 for a position without `#`. The text may be "".
     """
-    line = " ".join(position.split())
+    line = _with_single_blanks(position)
     match = _POSITION.fullmatch(line)
     if match:
         return (len(match[1]), (match[2] or "").strip())
     return (0, line)
+
+
+def _with_single_blanks(text: str) -> str:
+    """Return a text on one line, with one blank between its words."""
+    return " ".join(text.split())
 
 
 def _without_blank_start(text: str) -> str:

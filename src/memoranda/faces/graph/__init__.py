@@ -186,4 +186,4 @@ def _schema(row: dict[str, Any], data: dict[str, Any], like: str | None) -> dict
 
 def _refuse(error: MemorandaError) -> Reply:
     """Return the reply for an error, which is only text (contract 002, 3)."""
-    return Reply(str(error), is_error=True, advice=error.advice)
+    return Reply(error.message_with_hint(), is_error=True, advice=error.advice)

@@ -362,3 +362,15 @@ def test_the_past_of_a_note_made_private_under_the_name_of_another_is_hidden(
     alice = pair.as_caller("alice", "mcp")
     seen = [change.number for change in alice.log(limit=0)]
     assert not {1, 2}.intersection(seen)
+
+
+def test_a_note_that_came_back_after_another_was_at_its_place_has_its_own_history(
+    pair: MemorySession,
+) -> None:
+    rename(pair, "notes/Tea.md", "notes/Spare.md")
+    pair.write(Draft("emu-1\n", project="notes", title="Tea"))
+    rename(pair, "notes/Tea.md", "notes/Emu.md")
+    rename(pair, "notes/Spare.md", "notes/Tea.md")
+    assert numbers(pair, "Tea.md") == [2, 1]
+    pair.erase("notes/Emu.md")
+    assert numbers(pair, "Tea.md") == [2, 1]

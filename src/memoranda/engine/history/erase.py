@@ -689,6 +689,7 @@ def _trail_of(memory: HistoryVerbs, plan: Plan) -> Trail:
     left_places: list[tuple[Location, int]] = []
     for place in plan.places:
         renames += renames_by_others(memory, place)
+    for place in [*plan.places, *(rename.old for rename in renames)]:
         left_places += [(place, number) for number in departures(memory, place)]
     return Trail(
         memory.engine, plan.places, renames, left_places, plan.ids, plan.entities, plan.rows

@@ -27,7 +27,7 @@ from memoranda.sources.step import StepKind
 # A note is followed through this many places at most, because moves may go round in a circle.
 MOST_MOVES = 20
 # A text that was left more often is not followed. A thousand notes may have had it.
-_MOST_STEPS_OF_TEXT = 50
+MOST_STEPS_OF_TEXT = 50
 
 Place = tuple[str, str]
 """A project, and a path in it."""
@@ -114,7 +114,7 @@ def changes_of_note(memory: HistoryVerbs, location: Location) -> Iterator[Placed
         for change in memory.changes_at(location, before=before):
             # After this change, another program edited the note, or brought it to this place.
             if text is not None and text.digest != digest_after(change, location):
-                end = _before_rename(memory, location, text)
+                end = _before_rename(memory, location, text, change.number)
                 if end is not None:
                     break
             former_place = _came_from(memory, change, place)
@@ -214,14 +214,18 @@ def _is_elsewhere(memory: HistoryVerbs, location: Location, last: Change, newer:
     digest = digest_after(last, location)
     if digest is None:
         return False
-    steps = islice(memory.engine.ledger.history.steps_that_replaced(digest), _MOST_STEPS_OF_TEXT)
+    steps = islice(memory.engine.ledger.history.steps_that_replaced(digest), MOST_STEPS_OF_TEXT)
     new_locations = {step.touched.place for step in steps}
     notes_with_text = memory.index.notes.with_text(digest, memory.agent)
-    for info in notes_with_text[:_MOST_STEPS_OF_TEXT]:
+    for info in notes_with_text[:MOST_STEPS_OF_TEXT]:
         new_location = _location_of(memory, (info.project, info.path))
         if new_location is not None:
             new_locations.add(new_location)
-    ends = [end_before_rename(memory, new_location, digest) for new_location in new_locations]
+    # The note may also be back at the same place.
+    ends = [
+        end_before_rename(memory, new_location, digest, change_before=newer.number)
+        for new_location in new_locations
+    ]
     return _End(location, newer.number) in ends
 
 
@@ -285,17 +289,21 @@ def _text_before(
     return text._replace(limit=change.number)
 
 
-def _before_rename(memory: HistoryVerbs, location: Location, text: _Text | None) -> _End | None:
+def _before_rename(
+    memory: HistoryVerbs, location: Location, text: _Text | None, change_before: int = 0
+) -> _End | None:
     """Return where a note was before another program renamed its file.
 
     location: where the note was after the rename.
     text: its text then; None if it is not known.
+    change_before: the last change at `location` before the rename. The note may have been at this
+        place before that change, too.
 
     None if no other program renamed the file, or if it is not certain.
     """
     if text is None:
         return None
-    end = end_before_rename(memory, location, text.digest, text.limit)
+    end = end_before_rename(memory, location, text.digest, text.limit, change_before)
     if end is not None:
         return end
     note_id = text.note_id
@@ -305,12 +313,17 @@ def _before_rename(memory: HistoryVerbs, location: Location, text: _Text | None)
 
 
 def end_before_rename(
-    memory: HistoryVerbs, location: Location, digest: str, limit: int | None = None
+    memory: HistoryVerbs,
+    location: Location,
+    digest: str,
+    limit: int | None = None,
+    change_before: int = 0,
 ) -> _End | None:
     """Return where a text was before another program took its file to `location`.
 
     digest: the SHA-256 of the text.
     limit: only changes below this number are looked at; None for all.
+    change_before: the text may have been at `location` itself before this change.
 
     None if the text was at no other place, or at several.
     """
@@ -319,9 +332,13 @@ def end_before_rename(
         for step in memory.engine.ledger.history.steps_that_left(digest)
         if limit is None or step.number < limit
     ]
-    if len(steps) > _MOST_STEPS_OF_TEXT:
+    if len(steps) > MOST_STEPS_OF_TEXT:
         return None
-    ends = _ends(memory, location, steps, limit)
+    ends = [
+        end
+        for end in _ends(memory, steps, limit)
+        if end.place != location or end.before <= change_before
+    ]
     if len(ends) > 1:
         left_places = _places_left_again(memory, steps)
         ends = [end for end in ends if end.place not in left_places]
@@ -340,8 +357,8 @@ def _places_left_again(memory: HistoryVerbs, steps: Sequence[PlacedStep]) -> set
     moves = [step for step in reversed(steps) if step.touched.do == StepKind.MOVE]
     for move in moves[:MOST_MOVES]:
         earlier_steps = [step for step in steps if step.number < move.number]
-        ends = _ends(memory, move.touched.place, earlier_steps, move.number)
-        remaining_places = {end.place for end in ends} - places
+        ends = _ends(memory, earlier_steps, move.number)
+        remaining_places = {end.place for end in ends} - places - {move.touched.place}
         if len(remaining_places) == 1:
             places |= remaining_places
     return places
@@ -366,14 +383,12 @@ def _by_id(
         and step.touched.do == StepKind.PUT
         and memory.id_in_text(step.touched) in (None, note_id)
     )
-    ends = _ends(memory, location, steps, limit)
+    ends = [end for end in _ends(memory, steps, limit) if end.place != location]
     return ends[0] if len(ends) == 1 else None
 
 
-def _ends(
-    memory: HistoryVerbs, location: Location, steps: Iterable[PlacedStep], limit: int | None
-) -> list[_End]:
-    """Return where the notes that some steps left at other places than `location` disappeared.
+def _ends(memory: HistoryVerbs, steps: Iterable[PlacedStep], limit: int | None) -> list[_End]:
+    """Return where the notes that some steps left at a place disappeared.
 
     limit: they disappeared before the change with this number. None if that may be just now.
     """
@@ -382,7 +397,7 @@ def _ends(
         touched = step.touched
         place = touched.place._replace(path=touched.to or touched.path)
         end = _end_of(memory, place, step.number, limit)
-        if end is not None and end.place != location:
+        if end is not None:
             ends.setdefault(end.place, end)
     return list(ends.values())
 
@@ -399,7 +414,7 @@ def _end_of(memory: HistoryVerbs, place: Location, number: int, limit: int | Non
         steps = memory.engine.ledger.history.placed_steps(place.project, place.path)
         next_step = next((step for step in steps if step.number > number), None)
         if next_step is None:
-            return None if _is_still_at(memory, place) else end
+            return None if _is_still_at(memory, place, number) else end
         touched = next_step.touched
         number = next_step.number
         is_late = limit is not None and number >= limit
@@ -426,10 +441,13 @@ def _brings_other_note(touched: Touched, place: Location) -> bool:
     return touched.makes_file or (is_move and touched.path_before_move(place.path) is not None)
 
 
-def _is_still_at(memory: HistoryVerbs, place: Location) -> bool:
+def _is_still_at(memory: HistoryVerbs, place: Location, number: int) -> bool:
     """Whether a note is still at its place. True also if the folder of its project is out of reach.
 
-    It is not if another program put there the text that a change left at another place.
+    It is not if another program put there the text that a change left at another place, or that was
+    at this place before another note came.
+
+    number: the last change at the place.
     """
     try:
         source = source_at(memory.engine, place.project, place.root)
@@ -440,7 +458,13 @@ def _is_still_at(memory: HistoryVerbs, place: Location) -> bool:
     file = read_or_none(source, place.path)
     if file is None:
         return os.path.lexists(os.path.join(source.root, place.path))
-    return not _is_from_elsewhere(memory, place, file.etag)
+    if _is_from_elsewhere(memory, place, file.etag):
+        return False
+    return not any(
+        _end_of(memory, place, step.number, None) is not None
+        for step in memory.engine.ledger.history.steps_that_left(file.etag)
+        if step.touched.place == place and step.number < number
+    )
 
 
 def _is_from_elsewhere(memory: HistoryVerbs, place: Location, digest: str) -> bool:

@@ -11,6 +11,7 @@ from contextlib import suppress
 from memoranda.engine.engine import verb
 from memoranda.engine.history.former_places import (
     MOST_MOVES,
+    MOST_STEPS_OF_TEXT,
     Place,
     digest_after,
     end_before_rename,
@@ -141,7 +142,10 @@ def _renamed_to(memory: HistoryVerbs, location: Location) -> Place | None:
     digest = None if change is None else digest_after(change, location)
     if digest is None:
         return None
-    for info in memory.index.notes.with_text(digest, memory.agent):
+    notes_with_text = memory.index.notes.with_text(digest, memory.agent)
+    if len(notes_with_text) > MOST_STEPS_OF_TEXT:
+        return None
+    for info in notes_with_text:
         new_location = Location(info.project, info.path, root_of(memory.engine, info.project))
         end = end_before_rename(memory, new_location, digest)
         if end is not None and end.place == location:

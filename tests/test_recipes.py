@@ -150,7 +150,7 @@ def add_column(package: Path) -> None:
     recipe.insert_after(
         "index/writer.py",
         '        "provenance": _provenance_json(note.provenance),',
-        '        "words": len(known.text.split()),',
+        '        "words": len(indexed.text.split()),',
     )
     recipe.insert_after(
         "index/rows.py",

@@ -193,10 +193,10 @@ def _changes_of_run(memory: MemorySession, selection: _Selection, run: int) -> l
 
 
 def _count_of_traces(memory: MemorySession, limit: int, agent: Text, start: datetime | None) -> int:
-    """Return how many of the latest changes are about traces of sessions.
+    """Return how many of the latest changes are about traces of sessions, which `log` leaves out.
 
-    Only ten times as many changes as the limit are looked at. If most of them are about traces,
-    `log` may show fewer changes than its limit.
+    So many changes more must be read to show `limit` of them. Only ten times as many changes as the
+    limit are looked at: if most of these are about traces, `log` shows fewer than its limit.
 
     limit: the limit of `log`, at least 1.
     agent: only changes of this agent; None for all.

@@ -423,12 +423,14 @@ class NoteQueries(Queries):
         """Return how many notes `viewer` sees, by project and by category."""
         projects = Counter[str]()
         categories = Counter[tuple[str, str]]()
+        # The tally of the folder "" has the numbers of the whole project. `cross join` makes SQLite
+        # read the few projects first.
         columns = "p.name, t.phase, t.category, t.scope, t.notes"
         sql = f"select {columns} from project p cross join tally t on t.project = p.id and t.folder = ''"
         for name, phase, category, scope, number in self._db.execute(sql):
             if not may_see(scope, viewer):
                 continue
-            # The archive is a phase of memories, not a project of its own for the caller.
+            # For the caller, the archive is no project. Its notes are memories of another phase.
             if name != ARCHIVE_PROJECT:
                 projects[name] += number
             if name in MEMORY_PROJECTS:

@@ -30,16 +30,17 @@ def _open(path: Path, mode: str) -> Iterator[sqlite3.Connection]:
 def copy_ledger(source: Path, target: Path) -> None:
     """Copy the ledger at `source`, which may be in use, to the single file `target`.
 
-    If the notes are in PostgreSQL, the server numbers their changes. A machine numbers the changes
-    of files that only it has by itself, from FIRST_OF_MACHINE on. The copy leaves those out.
+    Beside notes in PostgreSQL, a ledger also has changes of files that only this machine has. Their
+    numbers begin at FIRST_OF_MACHINE. The copy leaves them out.
 
     Raises StorageError.
     """
-    # SQLite would make a file that others may read
+    # If SQLite made the file, other users of the machine could read it
     target.unlink(missing_ok=True)
     os.close(os.open(target, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC, 0o600))
     with _open(source, "rw") as source_database, _open(target, "rw") as target_database:
         source_database.backup(target_database)
+        # The copy takes over the write-ahead log of the source, which would be a second file
         target_database.execute("pragma journal_mode = delete")
         for table, column in (("step", "change"), ("change", "number")):
             sql = f"delete from {table} where {column} >= ?"

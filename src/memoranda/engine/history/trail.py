@@ -218,7 +218,7 @@ class Trail:
             self._record(change, remaining_steps)
 
     def _steps_at_present_places(self, change: Change) -> set[int]:
-        """Return the indexes of the steps that changed a file where one of the notes was then.
+        """Return the indexes of the steps that changed a file where one of the erased notes was then.
 
         Also follow the moves in the change: afterwards, the present places are those before it.
         """

@@ -564,10 +564,10 @@ class ChunkReading:
         """
         table = self._table
         note = self._features[row]
-        # A chunk counts as a note (`words`) and as the best note of its conversation. The note as a
-        # whole has the rest of both weights (`_parts_from_note`).
+        # The words of a chunk get the share `table.passage` of the weights of words and conversation.
+        # The words of the whole note get the rest (`_parts_from_note`).
         passage_weight = self._words_share(row) * (table.words + table.conversation) * table.passage
-        # A person says in the note how things should be from now on.
+        # What a person wants from now on (`I prefer …`) counts more in every chunk of the note.
         standing = table.standing if self._ranking.is_standing(note) else 0.0
         is_turn_of_assistant = self._ranking.is_reply(note)
         has_user = row in self._rows_with_user

@@ -213,7 +213,10 @@ def _may_be_longer(words: list[str]) -> bool:
 
 
 def _other_spellings(text: str) -> tuple[str, ...]:
-    """Return other spellings of a compound or a number as phrases: `getUser` → `get user`."""
+    """Return other spellings of a compound or a number as phrases: `getUser` → `get user`.
+
+    An amount with a sign of a currency has only the spelling without this sign.
+    """
     # The spellings of each compound in the text. A long text is not a name.
     spellings_of_compounds = []
     if len(text) <= _MAX_COMPOUND_CHARACTERS:
@@ -222,7 +225,8 @@ def _other_spellings(text: str) -> tuple[str, ...]:
     forms = number_forms(text)
     if not forms and _WITH_CURRENCY.fullmatch(text):
         forms = [text.strip("$€£¥")]
-    # The text must be one compound and nothing else.
+    # A number may be a compound as well, such as a date. The text must be one compound and nothing
+    # else.
     elif len(spellings_of_compounds) == 1:
         forms += filter(None, spellings_of_compounds[0])
     return tuple(query_text(form)[0] for form in forms)

@@ -967,7 +967,8 @@ class SearchContext:
             return []
 
         # A word has some 450 edits, too many to look up. Most begin with the same three letters as
-        # the word. Of these, only words that may have a stem which notes contain are looked up.
+        # the word (`head`), and one query finds which of these may be in notes: those that are forms
+        # of a stem in notes. The few others are all looked up.
         head = word[:_CERTAIN_LETTERS]
         # An edit may be one letter shorter than the word, and its stem six letters shorter than the
         # edit (`-ations`).

@@ -1071,11 +1071,12 @@ def _groups(words: Sequence[Word]) -> dict[int, set[int]]:
     # The groups by the words so far. Each further word splits them.
     groups: dict[int, set[int]] = {}
     for word_bits, rows in rows_by_mark:
+        # The notes of this word that are in no group yet.
         only_this_word = set(rows)
         for bits_before, group in list(groups.items()):
             with_this_word = group & only_this_word
             if with_this_word:
-                # The notes leave the old group and form a new one.
+                # The notes leave the old group, a set that is changed in place, and form a new one.
                 group -= with_this_word
                 only_this_word -= with_this_word
                 groups[bits_before | word_bits] = with_this_word

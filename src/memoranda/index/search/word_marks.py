@@ -25,9 +25,10 @@ _ALL = EXACT | LOOSE | TITLE
 def bits_of(word_number: int, marks: int) -> int:
     """Return the bits that give the marks `marks` to one word of the query.
 
-    word_number: the number of the word in the query, from 0.
+    word_number: the number of the word in the query, from 0. Its marks are WIDTH bits, to the left
+        of the marks of the words before it.
     """
-    return marks << WIDTH * word_number
+    return marks << (WIDTH * word_number)
 
 
 def marks_of(bits: int, word_number: int) -> int:
@@ -35,7 +36,7 @@ def marks_of(bits: int, word_number: int) -> int:
 
     word_number: the number of the word in the query, from 0.
     """
-    return bits >> WIDTH * word_number & _ALL
+    return (bits >> (WIDTH * word_number)) & _ALL
 
 
 def last_word(bits: int) -> int:

@@ -509,6 +509,8 @@ class WordFinder:
     ) -> list[MarkedPlace]:
         """Find single words by their stems and prefixes.
 
+        A head (`self._heads`) is the beginning of the words that may match: `plan` of `planning`.
+
         folded_text: the text. The offsets in the result are offsets in it.
         begins_word: whether a word begins at an offset of `folded_text`.
         """
@@ -521,7 +523,8 @@ class WordFinder:
         for head in self._heads:
             offset = find(head)
             while offset >= 0:
-                # Inside a word, the head begins nothing: `plan` in `explanation`.
+                # Inside a word, the head begins nothing: `plan` in `explanation`. Otherwise, `match`
+                # is the whole word that begins here.
                 match = match_word(folded_text, offset) if begins_word(offset) else None
                 if match:
                     word = match[0]
@@ -635,12 +638,14 @@ def _word_start_test(
 
 
 def _gap(before: str, part: str) -> str:
-    """Return a pattern for the signs and blanks between two words of a phrase, if any.
+    """Return a pattern for the signs and blanks that may be between two words of a phrase.
+
+    Between two numbers there must be one, otherwise there may be none.
 
     before: the first of the two words.
     part: the second word.
     """
-    # Any number of signs. `+` behind `*` means that the pattern gives none of them back.
+    # Any number of signs. With `*+`, the pattern gives none of them back to try the rest again.
     signs = r"[\W_]*+"
     if not part[0].isalnum():
         # The second word is itself a sign, such as an emoji, so the gap ends where it begins. If the

@@ -731,9 +731,10 @@ class ReplicaLedger(Ledger):
 
 
 def _is_same_state(own_state: ReplicaState, state: SpaceState) -> bool:
-    """Whether a folder is a copy of the same space, with all revisions and shared files.
+    """Whether a folder is a copy of the same space, although it may lack the latest changes.
 
-    The copy may still lack the latest changes.
+    Besides the id of the space, two counters must be equal: `epoch` counts when older changes were
+    revised, such as by an erasure, and `files` counts when shared files changed.
 
     own_state: the state that the folder is a copy of.
     state: the state of the space now.

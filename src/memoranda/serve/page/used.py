@@ -120,7 +120,8 @@ def _show_calls(
     fields: the fields of the page's address, for the links to its other parts.
     """
     offset = visit.number("offset", 0)
-    # One more than is shown, to know whether there are more.
+    # One more than is shown, to know whether there are more. The notes that were given most often
+    # are counted among the first _CALLS_COUNTED calls, whatever part of them is shown.
     end = max(offset + _ROWS_PER_PAGE + 1, _CALLS_COUNTED)
     if info is None:
         rows = log_of(visit.memory).rows(agent=agent, limit=end)

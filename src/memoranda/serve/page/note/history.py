@@ -50,7 +50,8 @@ def show(visit: Visit, place: Place, *, is_gone: bool = False) -> Response:
     listed = part(newest_steps[offset:], offset, _CHANGES_PER_PAGE)
     if is_gone and not listed.rows:
         raise NotFound(path, project)
-    # Finding the note takes in what an editor saved, and keeps the text that it replaced.
+    # `_title` finds the note, which reads a file that an editor saved: the history then keeps the
+    # text that it replaced. So it comes before `_rows`, which shows that edit.
     title = _title(visit, place, newest_steps)
     newer = newest_steps[offset - 1] if 0 < offset <= len(newest_steps) else None
     rows = _rows(visit.memory, listed.rows, place, newer=newer)

@@ -158,6 +158,13 @@ def after_a_rename_of_its_folder_outside(memory: MemorySession) -> str:
     return "notes/done/trip.md"
 
 
+def after_a_rename_outside_and_a_move_of_its_folder(memory: MemorySession) -> str:
+    place = renamed_outside(memory)
+    make_private_by_hand(file_of(memory, place))
+    memory.move_folder("notes", "plans", "done")
+    return place
+
+
 WAYS = [
     by_tool,
     by_hand,
@@ -172,6 +179,7 @@ WAYS = [
     after_a_rename_outside_and_a_move,
     after_a_rename_outside_then_deleted,
     after_a_rename_of_its_folder_outside,
+    after_a_rename_outside_and_a_move_of_its_folder,
 ]
 
 
@@ -259,6 +267,19 @@ def test_a_memory_renamed_and_edited_outside_is_found_by_its_id(tmp_path: Path) 
         path.with_name("renamed.md").write_text(text)
         # The history knows where all other private notes come from.
         assert SECRET not in everything(memory.as_caller("alice", "mcp"))
+
+
+@pytest.mark.parametrize("is_moved", [False, True])
+def test_a_private_note_that_names_the_permalink_of_a_public_one_hides_nothing_of_it(
+    home: MemorySession, is_moved: bool
+) -> None:
+    """Otherwise the answers to Alice would tell that Bob has such a note."""
+    if is_moved:
+        home.move_folder("notes", "plans", "done")
+    claim = "---\nscope: agent:bob\npermalink: notes/plans/trip\n---\nmine\n"
+    file_of(home, "notes/claim.md").write_text(claim)
+    home.sync()
+    assert SECRET in everything(home.as_caller("alice", "mcp"))
 
 
 def test_a_public_note_renamed_outside_keeps_its_public_past(home: MemorySession) -> None:

@@ -374,3 +374,15 @@ def test_a_note_that_came_back_after_another_was_at_its_place_has_its_own_histor
     assert numbers(pair, "Tea.md") == [2, 1]
     pair.erase("notes/Emu.md")
     assert numbers(pair, "Tea.md") == [2, 1]
+
+
+def test_a_copy_of_a_note_whose_folder_was_moved_does_not_take_its_history(
+    memory: MemorySession,
+) -> None:
+    memory.write(Draft("at four\n", project="notes", folder="hot", title="Tea"))
+    memory.move_folder("notes", "hot", "warm")
+    notes = memory.engine.layout.root / "notes"
+    copy = notes / "Copy.md"
+    copy.write_bytes((notes / "warm/Tea.md").read_bytes())
+    assert numbers(memory, "Copy.md") == []
+    assert numbers(memory, "warm/Tea.md") == [2, 1]

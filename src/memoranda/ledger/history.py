@@ -25,6 +25,7 @@ from memoranda.ledger.change import (
     FOLD,
     ORIGINS,
     Change,
+    Location,
     Touched,
     is_of_machine,
     undone_numbers,
@@ -313,6 +314,17 @@ class History:
             "order by s.change desc, s.position desc"
         )
         return self._placed(where, {"digest": digest})
+
+    def was_left_elsewhere(self, digest: str, place: Location) -> bool:
+        """Whether changes left a text at other places only. False if no change left it.
+
+        digest: the SHA-256 of the text, which is or was at `place`.
+        """
+        places_of_text = {
+            step.touched.place._replace(path=step.touched.to or step.touched.path)
+            for step in self.steps_that_left(digest)
+        }
+        return bool(places_of_text) and place not in places_of_text
 
     def steps_that_replaced(self, digest: str) -> Iterator[PlacedStep]:
         """Yield the steps that replaced, removed or moved a text, oldest first.

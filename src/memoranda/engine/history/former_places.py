@@ -160,8 +160,7 @@ class Rename(NamedTuple):
     """A rename of a note by another program.
 
     new, old: the place of the note after the rename, and before it.
-    since: all changes of the note at the new place have this number or a higher one. None if there
-        are none.
+    since: the first change of the note at the new place. None if it was not changed there.
     before: all changes of the note at the old place have lower numbers.
     """
 
@@ -396,32 +395,36 @@ def _ends(memory: HistoryVerbs, steps: Iterable[PlacedStep], limit: int | None) 
     for step in steps:
         touched = step.touched
         place = touched.place._replace(path=touched.to or touched.path)
-        end = _end_of(memory, place, step.number, limit)
+        end = _end_of(memory, place, step.number, touched.new or touched.old, limit)
         if end is not None:
             ends.setdefault(end.place, end)
     return list(ends.values())
 
 
-def _end_of(memory: HistoryVerbs, place: Location, number: int, limit: int | None) -> _End | None:
+def _end_of(
+    memory: HistoryVerbs, place: Location, number: int, digest: str | None, limit: int | None
+) -> _End | None:
     """Return where a note disappeared without a change. None if it did not, or if it is not known.
 
     place: where the note was after the change `number`.
+    digest: the SHA-256 of its text then.
     limit: the note disappeared before the change with this number. None if that may be just now.
     """
+    history = memory.engine.ledger.history
     # Where the note was before the limit, and the number that its changes there are below.
     end = _End(place, number + 1)
     for _ in range(MOST_MOVES):
-        steps = memory.engine.ledger.history.placed_steps(place.project, place.path)
+        steps = history.placed_steps(place.project, place.path)
         next_step = next((step for step in steps if step.number > number), None)
         if next_step is None:
-            return None if _is_still_at(memory, place, number) else end
+            return None if _is_still_at(memory, place, number, digest) else end
         touched = next_step.touched
         number = next_step.number
         is_late = limit is not None and number >= limit
         if _brings_other_note(touched, place):
             # The file of this note was gone by then.
             return end if is_late else end._replace(before=number)
-        if touched.old and _is_from_elsewhere(memory, place, touched.old):
+        if touched.old not in (None, digest) and history.was_left_elsewhere(touched.old, place):
             # Another program had put another note there.
             return end
         new_path = touched.path_after_move(place.path)
@@ -441,13 +444,14 @@ def _brings_other_note(touched: Touched, place: Location) -> bool:
     return touched.makes_file or (is_move and touched.path_before_move(place.path) is not None)
 
 
-def _is_still_at(memory: HistoryVerbs, place: Location, number: int) -> bool:
+def _is_still_at(memory: HistoryVerbs, place: Location, number: int, digest: str | None) -> bool:
     """Whether a note is still at its place. True also if the folder of its project is out of reach.
 
     It is not if another program put there the text that a change left at another place, or that was
     at this place before another note came.
 
     number: the last change at the place.
+    digest: the SHA-256 of the text that the change left.
     """
     try:
         source = source_at(memory.engine, place.project, place.root)
@@ -458,25 +462,16 @@ def _is_still_at(memory: HistoryVerbs, place: Location, number: int) -> bool:
     file = read_or_none(source, place.path)
     if file is None:
         return os.path.lexists(os.path.join(source.root, place.path))
-    if _is_from_elsewhere(memory, place, file.etag):
+    if file.etag == digest:
+        return True
+    history = memory.engine.ledger.history
+    if history.was_left_elsewhere(file.etag, place):
         return False
     return not any(
-        _end_of(memory, place, step.number, None) is not None
-        for step in memory.engine.ledger.history.steps_that_left(file.etag)
+        _end_of(memory, place, step.number, file.etag, None) is not None
+        for step in history.steps_that_left(file.etag)
         if step.touched.place == place and step.number < number
     )
-
-
-def _is_from_elsewhere(memory: HistoryVerbs, place: Location, digest: str) -> bool:
-    """Whether changes left a text at other places only. False if no change left it.
-
-    digest: the SHA-256 of the text, which is or was at `place`.
-    """
-    places_of_text = [
-        step.touched.place._replace(path=step.touched.to or step.touched.path)
-        for step in memory.engine.ledger.history.steps_that_left(digest)
-    ]
-    return bool(places_of_text) and place not in places_of_text
 
 
 def place_of(touched: Touched) -> Place:

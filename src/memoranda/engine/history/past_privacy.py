@@ -12,8 +12,9 @@ from __future__ import annotations
 import os
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import NamedTuple
 
 from memoranda.engine.engine import Engine
 from memoranda.engine.session import HomeSession
@@ -41,6 +42,7 @@ class _Cursor:
     place: where the note was then.
     digest: the SHA-256 of its text then. None if it is not known.
     is_gone: whether this step removed the note. Then only an undo or a restore brings it back.
+    former_place: where it was before a folder above it was moved. None if the folder was not moved.
     """
 
     place: Location
@@ -48,6 +50,18 @@ class _Cursor:
     position: int
     digest: str | None
     is_gone: bool = False
+    former_place: Location | None = None
+
+
+class _Present(NamedTuple):
+    """A note as it is now.
+
+    scope: which agents may see it.
+    digest: the SHA-256 of its text.
+    """
+
+    scope: str
+    digest: str
 
 
 class PastPrivacy:
@@ -88,7 +102,7 @@ class PastPrivacy:
                 cursors = self._cursors_after(step, touched.place, touched.old)
                 return any(self._is_private_after(cursor) for cursor in cursors)
         # The ledger has no such step on this path, so only the present note can tell.
-        return self._is_private_now(touched.place) or False
+        return self._is_private_now(touched.place)
 
     def _holds_only_hidden(self, moved: Touched) -> bool:
         """Whether a moved folder has notes, and the caller may see none of them.
@@ -134,16 +148,17 @@ class PastPrivacy:
         if step is None or _brings_another_note(step, cursor.place):
             if cursor.is_gone:
                 return False
-            is_private = None if step else self._is_private_now(cursor.place)
-            # Another program may have removed or renamed the file, and may have put another one
-            # at its place.
-            return is_private or self._is_hidden_elsewhere(cursor, waiting)
+            if step is None:
+                present = self._present_note(cursor.place)
+                if present is not None and not self._session.sees(present.scope):
+                    return True
+                if present is not None and self._is_at(present, cursor):
+                    return False
+            # Another program removed or renamed the file, and may have put another one there.
+            return self._is_hidden_elsewhere(cursor, waiting)
         if not self._session.sees(step.touched.scope):
             return True
-        # The note may have left the folder before the folder was moved.
-        if step.touched.moves_folder and self._is_hidden_elsewhere(cursor, waiting):
-            return True
-        waiting += self._cursors_after(step, cursor.place, cursor.digest)
+        waiting += self._cursors_after(step, cursor.place, cursor.digest, cursor.former_place)
         return False
 
     def _is_hidden_elsewhere(self, cursor: _Cursor, waiting: list[_Cursor]) -> bool:
@@ -209,7 +224,11 @@ class PastPrivacy:
         return steps
 
     def _cursors_after(
-        self, step: PlacedStep, place: Location, digest: str | None
+        self,
+        step: PlacedStep,
+        place: Location,
+        digest: str | None,
+        former_place: Location | None = None,
     ) -> Iterator[_Cursor]:
         """Yield the places where the note at `place` may be after a step.
 
@@ -217,14 +236,21 @@ class PastPrivacy:
         the same change may have written the text to another place.
 
         digest: the SHA-256 of the note's text before the step; None if it is not known.
+        former_place: where the note was before a folder above it was moved to `place`. None if the
+            folder was not moved.
         """
         touched = step.touched
         if touched.do == StepKind.MOVE:
             # The step may move a folder above the note.
             path = touched.to + place.path[len(touched.path) :]
             new_place = touched.place._replace(path=path)
-            new_digest = touched.new or touched.old or digest
-            yield _Cursor(new_place, step.number, step.position, new_digest)
+            cursor = _Cursor(
+                new_place, step.number, step.position, touched.new or touched.old or digest
+            )
+            # The note may have left the folder before, so its former place counts, too.
+            if touched.moves_folder:
+                cursor = replace(cursor, former_place=former_place or place)
+            yield cursor
             return
         is_gone = touched.do == StepKind.REMOVE
         yield _Cursor(place, step.number, step.position, touched.new, is_gone)
@@ -252,21 +278,33 @@ class PastPrivacy:
             if is_same_note or removal.verb == _MERGE:
                 yield _Cursor(touched.place, step.number, step.position, touched.new)
 
-    def _is_private_now(self, place: Location) -> bool | None:
-        """Whether the caller may not see the note that is at `place` now.
+    def _is_private_now(self, place: Location) -> bool:
+        """Whether there is a note at `place` now that the caller may not see."""
+        present = self._present_note(place)
+        return present is not None and not self._session.sees(present.scope)
 
-        None if no note is there, or if its folder is out of reach.
-        """
+    def _present_note(self, place: Location) -> _Present | None:
+        """Return what is known of the note that is at `place` now. None if no note is there."""
         if is_here(self._engine, place.project, place.root):
             info = self._engine.index.notes.get(place.project, place.path)
             if info is not None:
-                return not self._session.sees(info.scope)
+                return _Present(info.scope, info.etag)
         try:
             source = source_at(self._engine, place.project, place.root)
             file = read_or_none(source, place.path)
         except MemorandaError:
             return None
-        return None if file is None else not self._session.sees(scope_of(file.data))
+        return None if file is None else _Present(scope_of(file.data), file.etag)
+
+    def _is_at(self, present: _Present, cursor: _Cursor) -> bool:
+        """Whether the note that is at a cursor's place now is the one at the cursor.
+
+        It may have been edited by hand. It is another note if another program put it there, with a
+        text that a change left at another place.
+        """
+        if present.digest == cursor.digest:
+            return True
+        return not self._history.was_left_elsewhere(present.digest, cursor.place)
 
 
 def _is_note(info: NoteInfo, cursor: _Cursor, id_start: str | None) -> bool:
@@ -280,7 +318,9 @@ def _is_note(info: NoteInfo, cursor: _Cursor, id_start: str | None) -> bool:
         return True
     if id_start is not None and info.id.startswith(id_start):
         return True
-    return info.header.get("permalink") == permalink_for(cursor.place.project, cursor.place.path)
+    places = (cursor.place, cursor.former_place or cursor.place)
+    permalinks = [permalink_for(place.project, place.path) for place in places]
+    return info.header.get("permalink") in permalinks
 
 
 def _brings_another_note(step: PlacedStep, place: Location) -> bool:

@@ -13,10 +13,11 @@ import pytest
 
 from memoranda import Draft, faces
 from memoranda.engine import MemorySession, open_session
+from memoranda.engine.history import erase
 from memoranda.engine.history.former_places import history_through_moves
 from memoranda.engine.history.whereabouts import where_now
 from memoranda.jobs.lifecycle import upgrade_named
-from memoranda.note.edit import Append, Rewrite
+from memoranda.note.edit import Append, Rewrite, StrReplace
 
 
 @pytest.fixture
@@ -386,3 +387,26 @@ def test_a_copy_of_a_note_whose_folder_was_moved_does_not_take_its_history(
     copy.write_bytes((notes / "warm/Tea.md").read_bytes())
     assert numbers(memory, "Copy.md") == []
     assert numbers(memory, "warm/Tea.md") == [2, 1]
+
+
+def test_a_memory_renamed_to_a_name_without_its_id_is_erased_with_its_older_texts(
+    memory: MemorySession,
+) -> None:
+    note = memory.write(Draft("wombat-4471", project="categories", category="people"))
+    memory.edit(note.id, StrReplace("wombat-4471", "dull"))
+    rename(memory, f"categories/{note.path}", "categories/people/bob.md")
+    memory.erase(note.id)
+    assert b"wombat-4471" not in history_files(memory)
+
+
+def test_notes_with_an_unbroken_history_are_erased_without_following_each(
+    memory: MemorySession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """To follow a note reads whole changes, and all notes of an erasure are in one change."""
+    for number in range(3):
+        memory.write(Draft("text\n", project="notes", title=f"n{number}"))
+        memory.edit(f"notes/n{number}.md", Append("more\n"))
+    followed = []
+    monkeypatch.setattr(erase, "renames_by_others", lambda *place: followed.append(place) or [])
+    memory.erase("notes/n0.md", "notes/n1.md", "notes/n2.md")
+    assert followed == []

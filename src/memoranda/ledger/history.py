@@ -315,6 +315,11 @@ class History:
         )
         return self._placed(where, {"digest": digest})
 
+    def has_removal(self, number: int) -> bool:
+        """Whether a change removed a file."""
+        sql = "select 1 from step where change = ? and do = 'remove' limit 1"
+        return self.database.row(sql, (number,)) is not None
+
     def was_left_elsewhere(self, digest: str, place: Location) -> bool:
         """Whether changes left a text at other places only. False if no change left it.
 

@@ -20,7 +20,12 @@ from memoranda.config import absolute
 from memoranda.engine import review
 from memoranda.engine.engine import Engine, verb
 from memoranda.engine.history.authorship import made_by
-from memoranda.engine.history.former_places import Rename, departures, renames_by_others
+from memoranda.engine.history.former_places import (
+    Rename,
+    departures,
+    places_to_follow,
+    renames_by_others,
+)
 from memoranda.engine.history.trail import (
     OUR_REMOVAL,
     Found,
@@ -51,7 +56,7 @@ from memoranda.ledger.change import ERASE, Change, Location, is_of_machine
 from memoranda.ledger.history import ABOVE_ALL_NUMBERS, History
 from memoranda.note import entry
 from memoranda.note.markdown import default_id
-from memoranda.note.model import CATEGORY_PROJECT, REMINDERS
+from memoranda.note.model import CATEGORY_PROJECT, MEMORY_PROJECTS, REMINDERS
 from memoranda.note.names import Looseness
 from memoranda.query import Query, memory_query
 from memoranda.sources.base import File, sha256
@@ -138,6 +143,9 @@ class Plan:
         versions.
     places: where the notes are, or where they were last.
     former_places: all places where the notes ever were. Their empty folders are removed, too.
+    renames: how other programs renamed the notes.
+    departures: (place, number): changes of the place below the number are about another note, which
+        another program took away.
     ids: the ids of the notes.
     files: the files that the notes have now.
     entities: the names of entities, by graph file.
@@ -149,6 +157,8 @@ class Plan:
     observation: str | None = None
     places: list[Location] = field(default_factory=list)
     former_places: list[Location] = field(default_factory=list)
+    renames: list[Rename] = field(default_factory=list)
+    departures: list[tuple[Location, int]] = field(default_factory=list)
     ids: list[str] = field(default_factory=list)
     files: list[PlannedFile] = field(default_factory=list)
     entities: dict[str, list[str]] = field(default_factory=dict)
@@ -186,6 +196,14 @@ class Plan:
         row["places"] = [Location(*place) for place in row["places"]]
         # A plan of an earlier version has no former places.
         row["former_places"] = [Location(*place) for place in row.get("former_places", ())]
+        # Nor does it have renames and departures.
+        row["renames"] = [
+            Rename(Location(*new), Location(*old), since, before)
+            for new, old, since, before in row.get("renames", ())
+        ]
+        row["departures"] = [
+            (Location(*place), number) for place, number in row.get("departures", ())
+        ]
         row["files"] = [PlannedFile(*file) for file in row["files"]]
         row["rows"] = [PlannedEntry(*entry_row) for entry_row in row["rows"]]
         # A plan of an earlier version has one number.
@@ -579,10 +597,28 @@ class Erasure:
 
         The ids that older versions of the notes had are added to the plan.
         """
-        trail = _trail_of(self.memory, plan)
+        self._add_renames(plan)
+        trail = _trail_of(self.engine, plan)
         trail.follow()
         plan.ids = sorted(trail.ids)
         return trail
+
+    def _add_renames(self, plan: Plan) -> None:
+        """Add to the plan what other programs renamed, which only the present files can show.
+
+        A memory is left out: the trail finds its changes by its id.
+        """
+        places = [place for place in plan.places if place.project not in MEMORY_PROJECTS]
+        followed_places = places_to_follow(self.memory, places)
+        plan.renames = []
+        for place in followed_places:
+            plan.renames += renames_by_others(self.memory, place)
+        former_places = [rename.old for rename in plan.renames]
+        plan.departures = [
+            (place, number)
+            for place in [*followed_places, *former_places]
+            for number in departures(self.memory, place)
+        ]
 
     def _notes_linking_to(self, plan: Plan) -> Iterator[Mention]:
         """Yield the notes that link to the notes of the plan.
@@ -656,7 +692,7 @@ def _carry_out(memory: HistoryVerbs, plan: Plan) -> _Removed:
     if not _is_recorded(history, plan):
         _remove(memory, plan)
         with storing("the history"):
-            erased_changes = _revise_history(memory, plan)
+            erased_changes = _revise_history(engine, plan)
             erased_texts = history.sweep()
             engine.ledger.wipe()
             _clear_derived(memory, plan)
@@ -683,27 +719,20 @@ def _is_recorded(history: History, plan: Plan) -> bool:
     return False
 
 
-def _trail_of(memory: HistoryVerbs, plan: Plan) -> Trail:
+def _trail_of(engine: Engine, plan: Plan) -> Trail:
     """Return the trail of the notes of a plan, which is still to be followed."""
-    renames: list[Rename] = []
-    left_places: list[tuple[Location, int]] = []
-    for place in plan.places:
-        renames += renames_by_others(memory, place)
-    for place in [*plan.places, *(rename.old for rename in renames)]:
-        left_places += [(place, number) for number in departures(memory, place)]
     return Trail(
-        memory.engine, plan.places, renames, left_places, plan.ids, plan.entities, plan.rows
+        engine, plan.places, plan.renames, plan.departures, plan.ids, plan.entities, plan.rows
     )
 
 
-def _revise_history(memory: HistoryVerbs, plan: Plan) -> int:
+def _revise_history(engine: Engine, plan: Plan) -> int:
     """Take the notes out of the changes of the history.
 
     Returns how many changes from before the plan are about the notes. The removal of the notes,
     which this erasure has just made, is revised, too, but not counted.
     """
-    engine = memory.engine
-    trail = _trail_of(memory, plan)
+    trail = _trail_of(engine, plan)
     trail.follow()
     if trail.files:
         revised = trail.revised(stamp(engine.clock()))

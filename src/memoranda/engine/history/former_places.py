@@ -170,6 +170,37 @@ class Rename(NamedTuple):
     before: int
 
 
+def places_to_follow(memory: HistoryVerbs, locations: Iterable[Location]) -> list[Location]:
+    """Return the places to which, or from which, another program may have taken a note.
+
+    All others have an unbroken chain of changes from a new file to the present text. To find them
+    reads only the steps on each place. To follow a note reads whole changes, and one change may have
+    made thousands of notes.
+    """
+    history = memory.engine.ledger.history
+    # Whether a change removed a file, by its number. Then it may have moved a note.
+    removals: dict[int, bool] = {}
+
+    def is_unbroken(location: Location) -> bool:
+        """Whether each change at a place found the text that the one before it left."""
+        digest: str | None = None
+        for step in history.placed_steps(location.project, location.path):
+            touched = step.touched
+            if touched.do != StepKind.PUT or touched.old != digest:
+                return False
+            if touched.makes_file:
+                number = step.number
+                if number not in removals:
+                    removals[number] = history.has_removal(number)
+                if removals[number]:
+                    return False
+            digest = touched.new
+        present_text = _present_text(memory, location)
+        return present_text is not None and present_text.digest == digest
+
+    return [location for location in locations if not is_unbroken(location)]
+
+
 def renames_by_others(memory: HistoryVerbs, location: Location) -> list[Rename]:
     """Return how other programs renamed the note that is at a place, the latest rename first."""
     renames: list[Rename] = []

@@ -329,13 +329,12 @@ class Freshness:
         # projects are swept at once, as all others are.
         if whole and self.late:
             self.close()
-        daemon_seconds = _DAEMON_SECONDS_LOCKED if is_locked else _DAEMON_SECONDS
         try:
-            self._update(result, progress, daemon_seconds, whole)
+            self._update(result, progress, whole, is_locked=is_locked)
             if self._is_index_replaced():
                 # Another thread opened another index while this one read a large file.
                 self._index.try_later()
-                self._update(result, progress, daemon_seconds, whole)
+                self._update(result, progress, whole, is_locked=is_locked)
         except BaseException:
             # The watch reports each change only once, so its reports for this update are lost.
             self._let_all_be_swept()
@@ -361,13 +360,13 @@ class Freshness:
             self.close()
 
     def _update(
-        self, result: Result, progress: Progress | None, daemon_seconds: float, whole: bool
+        self, result: Result, progress: Progress | None, whole: bool, *, is_locked: bool
     ) -> None:
         """Do the work of `update`, and add the changes to `result`.
 
         progress: called to report how far a sweep has got.
-        daemon_seconds: how long to wait for the daemon's answer.
         whole: whether to finish the sweeps of large projects, too.
+        is_locked: whether this process holds the lock of the home.
         """
         # While this thread reads a large file, another thread may apply another configuration. This
         # update keeps to the projects that it began with.
@@ -393,7 +392,7 @@ class Freshness:
             swept_projects = self._beyond_the_watch() - self.late.keys()
             self._look_at_changes(changes, sources.keys() - swept_projects, result)
 
-        self._sweep_projects(swept_projects, result, progress, daemon_seconds)
+        self._sweep_projects(swept_projects, result, progress, is_locked=is_locked)
 
         has_lost_troubles = bool(troubled_before - self._troubles.keys())
         if has_lost_troubles:
@@ -407,19 +406,19 @@ class Freshness:
         self.retire_expired()
 
     def _sweep_projects(
-        self, projects: Set[str], result: Result, progress: Progress | None, daemon_seconds: float
+        self, projects: Set[str], result: Result, progress: Progress | None, *, is_locked: bool
     ) -> None:
         """Compare projects with the index, except those that the daemon keeps up to date.
 
         projects: their names.
         result: the numbers of changes so far; the new changes are added.
         progress: called to report how far a sweep has got.
-        daemon_seconds: how long to wait for the daemon's answer.
+        is_locked: whether this process holds the lock of the home.
         """
         # The configuration may have changed while another thread had its turn, before this and at
         # each sweep (`NoteReader.home_released_if_allowed`).
         known_projects = projects & self.sources.keys()
-        covered_by_daemon = self._shown_by_daemon(known_projects, daemon_seconds)
+        covered_by_daemon = self._shown_by_daemon(known_projects, is_locked=is_locked)
         for project in sorted(known_projects - covered_by_daemon):
             source = self.sources.get(project)
             if source is not None:
@@ -567,18 +566,18 @@ class Freshness:
         watched = self._roots.keys() - self._troubles.keys() - self._pending
         return {name: self.sources[name].root for name in watched & self.sources.keys()}
 
-    def _shown_by_daemon(self, projects: set[str], daemon_seconds: float) -> set[str]:
+    def _shown_by_daemon(self, projects: set[str], *, is_locked: bool) -> set[str]:
         """Ask the daemon to bring the index up to date. Return the projects that it keeps current.
 
         This process need not compare these projects with the disk (sweep them).
 
         projects: the projects that this process would have to sweep. Others are not returned.
-        daemon_seconds: how long to wait for the answer.
+        is_locked: whether this process holds the lock of the home.
         """
         # The daemon does not watch graph files. It is quick to compare them with the index.
         if all(self.sources[name].holds_entities for name in projects):
             return set()
-        answer = self._answer_of_daemon(daemon_seconds)
+        answer = self._answer_of_daemon(is_locked=is_locked)
         if not answer:
             return set()
         if not self._is_own_index(answer["index"]):
@@ -590,21 +589,21 @@ class Freshness:
         trusted = projects - self.left_out.failed_elsewhere
         return {name for name in trusted if watched_folders.get(name) == self.sources[name].root}
 
-    def _answer_of_daemon(self, daemon_seconds: float) -> dict[str, Any] | None:
+    def _answer_of_daemon(self, *, is_locked: bool) -> dict[str, Any] | None:
         """Ask the daemon to bring the index up to date, and return its answer.
 
         If the daemon is reading a large file, this waits for it. To read the file here as well
         would take as long, and double the work.
 
-        daemon_seconds: how long to wait for the answer.
+        is_locked: whether this process holds the lock of the home.
 
         None if there is no daemon, or if it is too busy to answer in time.
         """
         # The daemon may need the lock that this process holds, so waiting would be in vain.
-        if daemon_seconds == _DAEMON_SECONDS_LOCKED:
-            return self._ask_daemon(daemon_seconds)
+        if is_locked:
+            return self._ask_daemon(_DAEMON_SECONDS_LOCKED)
         # A question may make the daemon read a large file. Meanwhile, it answers the next question.
-        answer = self._ask_daemon(daemon_seconds) or self._ask_daemon(daemon_seconds)
+        answer = self._ask_daemon(_DAEMON_SECONDS) or self._ask_daemon(_DAEMON_SECONDS)
         end = time.monotonic() + _SECONDS_OF_READING
         while answer and answer.get("reading"):
             # Another program may write to the file again and again.

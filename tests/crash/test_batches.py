@@ -358,9 +358,12 @@ def test_a_call_that_waited_sees_what_was_on_disk_before_it_and_does_not_look_ag
         looks = []
         titles = []
         look = memory.engine.freshness._update
-        monkeypatch.setattr(
-            memory.engine.freshness, "_update", lambda *args: (looks.append(1), look(*args))[1]
-        )
+
+        def counted_look(*arguments, **options):
+            looks.append(1)
+            look(*arguments, **options)
+
+        monkeypatch.setattr(memory.engine.freshness, "_update", counted_look)
 
         def late() -> None:
             titles.append(

@@ -80,20 +80,40 @@ def store(
     scope: str = GLOBAL,
     source: str | None = None,
 ) -> Note:
-    """Store a reminder of `text` for the time in `reading`. Raises the errors of `Memory.write`.
+    """Store a reminder of `text` for one time. See `store_all` for the arguments and errors."""
+    (note,) = store_all(memory, text, [reading], tags=tags, scope=scope, source=source)
+    return note
+
+
+def store_all(
+    memory: MemorySession,
+    text: str,
+    readings: Sequence[Reading],
+    *,
+    tags: Sequence[str] = (),
+    scope: str = GLOBAL,
+    source: str | None = None,
+) -> list[Note]:
+    """Store a reminder of `text` for each time in `readings`, as one change.
+
+    So one undo takes back all that one sentence made. Raises the errors of `Memory.write`, and then
+    stores none.
 
     source: where the text is from. None if nothing is to be said of it.
     """
-    draft = Draft(
-        text,
-        CATEGORY_PROJECT,
-        category=REMINDERS,
-        tags=tuple(tags),
-        scope=scope,
-        source=source,
-        metadata=keys_of(reading),
-    )
-    return memory.write(draft)
+    drafts = [
+        Draft(
+            text,
+            CATEGORY_PROJECT,
+            category=REMINDERS,
+            tags=tuple(tags),
+            scope=scope,
+            source=source,
+            metadata=keys_of(reading),
+        )
+        for reading in readings
+    ]
+    return memory.write_many(drafts)
 
 
 def listed(memory: MemorySession, *, fired: bool = False) -> list[tuple[NoteInfo, Reminder]]:

@@ -125,6 +125,15 @@ def test_a_memory_restored_beside_the_one_that_has_its_id_gets_an_id_of_its_own(
     assert "duplicate_id" not in terminal.ok("doctor")
 
 
+def test_a_memory_restored_into_another_project_gets_an_id_of_its_own(terminal: Any) -> None:
+    a = terminal.write("green tea", "--category", "skills")
+    terminal.ok("tag", a, "--add", "hot")
+    terminal.ok("restore", a, "--to", "notes/older.md")
+    assert "duplicate_id" not in terminal.ok("doctor")
+    document = terminal("read", a, "--json").json
+    assert document["memory"]["tags"] == ["hot"]
+
+
 def test_what_an_upgrade_moved_is_restored_at_its_old_place_as_another_memory(
     terminal: Any,
 ) -> None:

@@ -26,7 +26,7 @@ from memoranda.errors import (
 )
 from memoranda.index.rows import NoteInfo
 from memoranda.ledger.change import Change, Location, Touched
-from memoranda.note.model import ARCHIVE_PROJECT, GLOBAL, MEMORY_KEYS, MEMORY_PROJECTS
+from memoranda.note.model import ARCHIVE_PROJECT, GLOBAL, MEMORY_KEYS
 from memoranda.note.names import Looseness
 from memoranda.sources import path_guard
 from memoranda.sources.base import File
@@ -322,18 +322,16 @@ class Restoring:
         return None
 
     def _with_own_id(self, project: str, path: str, data: bytes) -> bytes:
-        """Return the bytes of a memory, with a new id if another memory has the same id by now.
+        """Return the bytes of a note, with a new id if another note has the same id by now.
 
-        Two memories with the same id could not be told apart.
+        Two notes with the same id could not be told apart.
         """
-        if project not in MEMORY_PROJECTS:
-            return data
         note = self._engine.parse(project, path, as_file(data))
         self._engine.fresh()
-        if note is None:
+        if note is None or not note.own_id:
             return data
-        twins = self._session.index.notes.with_ids([note.id], (project,))
-        if all(info.path == path for info in twins):
+        twins = self._session.index.notes.with_ids([note.id], tuple(self._engine.sources))
+        if all((info.project, info.path) == (project, path) for info in twins):
             return data
         from uuid import uuid4
 
@@ -342,7 +340,7 @@ class Restoring:
         try:
             return SetKeys({"id": str(uuid4())}, MEMORY_KEYS).apply(data.decode()).text.encode()
         except ValueError:
-            # The header cannot be edited, so the memory keeps its id.
+            # The header cannot be edited, so the note keeps its id.
             return data
 
 

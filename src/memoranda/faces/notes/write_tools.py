@@ -57,6 +57,8 @@ _SECTION_EDITS: dict[str, Callable[[str, str], edits.Edit]] = {
     "insert_after_section": edits.InsertAfterSection,
 }
 _DRAFT_FIELDS = ("tags", "metadata", "valid_from", "valid_until", "supersedes", "file_name")
+# The keys of MEMORY_KEYS that the frontmatter of a new memory may set.
+_HEADER_KEYS_OF_DRAFT = ("category", "expires_at", "scope", "source", "tags")
 _OWNERS_ONLY = (
     "adding projects is left to the owner. Ask them to run: memory project add NAME FOLDER"
 )
@@ -84,6 +86,8 @@ def write_note(memory: MemorySession, args: Arguments) -> Reply:
         "tags": list(note.tags),
     }
     warnings = _header_warnings(note)
+    if note.project == CATEGORY_PROJECT:
+        warnings += _warnings_of_own_keys(args["content"])
     if stored.created:
         warnings += _folder_warnings(memory, note.project, note.path)
     if warnings:
@@ -206,6 +210,22 @@ def _header_warnings(note: Note) -> list[str]:
     return [warning_parts(warning)[1] for warning in note.warnings]
 
 
+def _warnings_of_own_keys(content: str) -> list[str]:
+    """Return a warning if a frontmatter has keys that a memory sets itself. [] otherwise.
+
+    content: the text of a new memory, of which these keys are not stored.
+    """
+    front, _ = split(content)
+    try:
+        header = parse(front or "")
+    except ValueError:
+        return []
+    names = [key for key in MEMORY_KEYS if key in header and key not in _HEADER_KEYS_OF_DRAFT]
+    if not names:
+        return []
+    return [f"Left out of the frontmatter, because a memory sets it itself: {', '.join(names)}."]
+
+
 def _folder_warnings(memory: MemorySession, project: str, path: str, notes: int = 1) -> list[str]:
     """Return a warning if a call has created a folder with the name of its project. [] otherwise.
 
@@ -318,6 +338,14 @@ def _move_header_into(draft: Draft) -> None:
     category = header.pop("category", None)
     if category in CATEGORIES:
         draft.category = category
+    elif category is not None and not draft.folder:
+        raise InvalidInput(
+            f"`category` in the frontmatter must be one of {', '.join(CATEGORIES)};"
+            f' got "{short(str(category))}".'
+        )
+    source = header.pop("source", None)
+    if isinstance(source, str) and source:
+        draft.source = source
     scope = header.pop("scope", None)
     if scope is not None:
         draft.scope = str(scope)

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from memoranda.note.frontmatter import parse, split
 from memoranda.note.markdown import Record, compose_note, names, parse_note
-from memoranda.note.model import Note
+from memoranda.note.model import Note, flag
 
 CHANGED = datetime(2026, 5, 7, 10, tzinfo=UTC)
 
@@ -343,6 +343,30 @@ def test_bad_keys_of_a_memory_are_named() -> None:
         'bad category "cats" ignored',
         'bad phase "soon" ignored',
     ]
+
+
+@pytest.mark.parametrize("value", ["true", "True", "yes", "on", "1", '"true"'])
+def test_a_flag_of_a_memory_is_set_by_each_usual_word(value: str) -> None:
+    parsed = memory(f"locked: {value}\npinned: {value}")
+    assert (parsed.locked, flag(parsed.header["pinned"]), parsed.warnings) == (True, True, [])
+
+
+@pytest.mark.parametrize("value", ["false", "no", "off", "0", "", "null"])
+def test_a_flag_of_a_memory_is_not_set_by_the_opposite(value: str) -> None:
+    parsed = memory(f"locked: {value}\npinned: {value}")
+    assert (parsed.locked, flag(parsed.header["pinned"]), parsed.warnings) == (False, False, [])
+
+
+def test_a_value_that_is_no_flag_is_named_and_sets_none() -> None:
+    parsed = memory("locked: perhaps\npinned: maybe")
+    assert not parsed.locked
+    assert parsed.warnings == ['bad locked "perhaps" ignored', 'bad pinned "maybe" ignored']
+
+
+def test_a_superseded_note_that_is_no_name_is_named() -> None:
+    parsed = memory("supersedes: {a: b}")
+    assert parsed.supersedes == ()
+    assert parsed.warnings == ["bad supersedes \"{'a': 'b'}\" ignored"]
 
 
 def test_a_memory_is_titled_by_its_first_line() -> None:

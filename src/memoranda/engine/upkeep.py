@@ -36,7 +36,7 @@ from memoranda.note.edit import Append, SetKeys
 from memoranda.note.frontmatter import REMOVE
 from memoranda.note.links import fold_title
 from memoranda.note.markdown import Record, names
-from memoranda.note.model import CATEGORIES, CATEGORY_PROJECT, INBOX, MEMORY_PROJECTS
+from memoranda.note.model import CATEGORIES, CATEGORY_PROJECT, INBOX, MEMORY_PROJECTS, flag
 from memoranda.query import Query
 from memoranda.sources.base import File, sha256
 from memoranda.sources.layout import PRIVATE
@@ -425,7 +425,7 @@ class Upkeep:
         """
         if self.engine.source(info.project).holds_entities:
             raise InvalidInput(f"{info.title} is in a graph file, where no pin is kept.")
-        if (info.header.get("pinned") is True) == pinned:
+        if (flag(info.header.get("pinned")) is True) == pinned:
             return {}
         return {"pinned": True if pinned else REMOVE}
 

@@ -28,7 +28,7 @@ from memoranda.sources.files import closed_on_error, disk_state, reason
 P = ParamSpec("P")
 T = TypeVar("T")
 
-SCHEMA_VERSION = 32
+SCHEMA_VERSION = 33
 """Raise it whenever the schema changes, or how a note and its words are read. An index with another
 version is rebuilt."""
 SCHEMA = Path(__file__).with_name("schema.sql")

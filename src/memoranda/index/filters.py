@@ -33,6 +33,7 @@ from memoranda.note.model import (
     TRACE_PROJECT,
     Note,
     Provenance,
+    flag,
 )
 from memoranda.note.names import without_case
 from memoranda.note.project_access import PREFIX as SEVERAL
@@ -140,7 +141,7 @@ def facet_text(note: Note, project: int, extra: Inline) -> str:
     if status is not None:
         statuses = status if isinstance(status, list) else [status]
         pairs += [(STATUS, str(value)) for value in statuses]
-    if note.header.get("pinned") is True:
+    if flag(note.header.get("pinned")):
         pairs.append((PINNED, "true"))
     # A dict keeps each token once.
     tokens = dict.fromkeys(token(kind, value) for kind, value in pairs if value is not None)

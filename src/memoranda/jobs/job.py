@@ -35,7 +35,7 @@ from memoranda.errors import (
     internal_sentence,
 )
 from memoranda.note.frontmatter import REMOVE
-from memoranda.note.model import CATEGORY_PROJECT, INBOX, ORGANIZED, REMINDERS
+from memoranda.note.model import CATEGORY_PROJECT, INBOX, ORGANIZED, REMINDERS, flag
 from memoranda.sources.files import read_file, reason
 from memoranda.sources.layout import Layout
 
@@ -152,7 +152,7 @@ class MemoryState:
 
         A pinned memory does not expire or decay, and is not merged into another.
         """
-        return self.header.get("pinned") is True
+        return flag(self.header.get("pinned")) is True
 
     def is_kept_from(self, *verbs: str) -> bool:
         """Whether a person undid one of these actions on the memory, so that no job repeats it.

@@ -538,9 +538,20 @@ def _text_or_none(note: Note, value: Any) -> str | None:
     return _text(value) or None
 
 
-def _is_true(note: Note, value: Any) -> bool:
-    """Whether a flag is `true`, in any case."""
-    return _text(value).lower() == "true"
+def _is_locked(note: Note, value: Any) -> bool:
+    """Whether a note is locked. In a memory, a value that is not a flag adds a warning."""
+    return _is_set(note, "locked", value)
+
+
+def _is_set(note: Note, key: str, value: Any) -> bool:
+    """Whether the flag under a header key is set.
+
+    In a memory, a value that is not a flag adds a warning. Elsewhere the key may mean something else.
+    """
+    is_set = model.flag(value)
+    if is_set is None and note.project in model.MEMORY_PROJECTS:
+        note.warnings.append(f'bad {key} "{_text(value) or value}" ignored')
+    return is_set is True
 
 
 def _date(note: Note, value: Any) -> str | None:
@@ -571,6 +582,8 @@ def _superseded(note: Note, value: Any) -> tuple[str, ...]:
     names: list[str] = []
     for item in items:
         text = _text(item)
+        if not text and item is not None and item != "":
+            note.warnings.append(f'bad supersedes "{item}" ignored')
         parts = _texts(text)
         are_ids_and_links = all(UUID.fullmatch(part) or _PAGE.fullmatch(part) for part in parts)
         names += parts if are_ids_and_links else [text]
@@ -628,7 +641,7 @@ class _KeyReader(NamedTuple):
 _READERS = {
     "links": _KeyReader("links", _unique_texts),
     "source": _KeyReader("source", _text_or_none),
-    "locked": _KeyReader("locked", _is_true),
+    "locked": _KeyReader("locked", _is_locked),
     "date": _KeyReader("date", _date),
     "scope": _KeyReader("scope", _scope),
     "updated_at": _KeyReader("updated", _moment),
@@ -682,6 +695,8 @@ def _read_memory(note: Note, header: dict[str, Any], is_bare: bool) -> None:
     place = _memory_place(note.path)
     written_category = _written_category(note, header)
     written_phase = _written_phase(note, header)
+    # Only its warning is needed. What it says is read from the header.
+    _is_set(note, "pinned", header.get("pinned"))
     category = _category_of_memory(place, written_category, written_phase)
 
     is_moved = place.folder in model.CATEGORIES and written_category not in ("", place.folder)

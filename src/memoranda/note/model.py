@@ -125,6 +125,29 @@ WARNING_CODES = frozenset(
 )
 
 
+# How people write a flag of a header. YAML itself reads only `true` and `false` as one.
+_FLAGS = {
+    "true": True,
+    "yes": True,
+    "on": True,
+    "1": True,
+    "false": False,
+    "no": False,
+    "off": False,
+    "0": False,
+}
+
+
+def flag(value: object) -> bool | None:
+    """Return whether a flag of a header, such as `pinned`, is set.
+
+    An empty value is a flag that is not set. None for a value that is not a flag, such as `maybe`.
+    """
+    if value is None or value == "":
+        return False
+    return _FLAGS.get(str(value).strip().lower())
+
+
 def with_code(code: str, text: str) -> str:
     """Return a warning that begins with its code: `not_utf8: …`. `warning_parts` splits it."""
     return f"{code}: {text}"

@@ -39,6 +39,7 @@ from memoranda.note.model import (
     MEMORY_PROJECTS,
     REMINDERS,
     Note,
+    flag,
 )
 from memoranda.serve.page import used
 from memoranda.serve.page.addresses import note_ref, note_url, notes_sharing, place_at, place_of_id
@@ -187,7 +188,7 @@ def _page(visit: Visit, info: NoteInfo, note: Note) -> Response:
         categories=[name for name in CATEGORIES if name != INBOX],
         is_memory=note.project in MEMORY_PROJECTS,
         is_archived=note.project == ARCHIVE_PROJECT,
-        is_pinned=note.header.get("pinned") is True,
+        is_pinned=flag(note.header.get("pinned")) is True,
         can_pin=not memory.holds_entities(note.project),
         can_edit=not info.locked and not memory.holds_entities(note.project),
         archived_at=ends_in_inbox(memory, [info]).get(info.row),

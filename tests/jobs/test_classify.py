@@ -232,6 +232,11 @@ SURE = [
     ("Moss grows on the north side of the wall", False),
     ("The new lamp stands in the hall", False),
     ("qwertz uiop", False),
+    # One word in common with an example says little
+    ("plain one", False),
+    ("plain yogurt", False),
+    ("green tea", True),
+    ("my tea", True),
 ]
 
 

@@ -50,6 +50,8 @@ _POWER_BY_WORDS = 1.5
 _POWER_BY_MEANING = 4
 # With this likeness, the nearest example decides alone.
 _LIKENESS_TO_DECIDE_ALONE = 0.4
+# And it needs so many words in common with the text.
+_COMMON_WORDS_TO_DECIDE_ALONE = 2
 # Without this likeness (a cosine), the nearest example says nothing.
 _LEAST_LIKENESS = 0.12
 # With this likeness, an example outweighs one ordinary word of the table.
@@ -210,7 +212,12 @@ class Classifier:
             votes = _sum_of_votes(votes, _votes(by_meaning, _POWER_BY_MEANING))
         # Without a model, an example that is nearly the text itself gets more than all others.
         is_very_like = best_likeness_by_words >= _LIKENESS_TO_DECIDE_ALONE
-        is_nearly_an_example = not by_meaning and is_very_like
+        # The likeness of a short text is high with one common word: `plain one` and `My plain tea`.
+        is_nearly_an_example = (
+            not by_meaning
+            and is_very_like
+            and _common_words(text, by_words[0].example) >= _COMMON_WORDS_TO_DECIDE_ALONE
+        )
         if is_nearly_an_example:
             votes[by_words[0].category] = float("inf")
         if leaning is not None:
@@ -562,6 +569,12 @@ def _word_features(text: str) -> list[str]:
         if is_first:
             features.append("^" if is_number else f"^{word}")
     return features
+
+
+def _common_words(text: str, example: str) -> int:
+    """Return how many different words, without their endings, two texts have in common."""
+    common = {*_word_features(text)} & {*_word_features(example)}
+    return sum(not feature.startswith("^") for feature in common)
 
 
 def _form_features(text: str) -> list[str]:

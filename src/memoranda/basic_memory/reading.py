@@ -568,7 +568,14 @@ def build_context(vault: Vault, memory: MemorySession, args: Arguments) -> Reply
 
     is_compact = bool(args.get("compact"))
     entries = [
-        _context_entry(memory, info, depth, since, args["max_related"], is_compact)
+        _context_entry(
+            memory,
+            info,
+            depth=depth,
+            since=since,
+            max_related=args["max_related"],
+            is_compact=is_compact,
+        )
         for info in infos
     ]
     related_count = sum(len(entry["related_results"]) for entry in entries)

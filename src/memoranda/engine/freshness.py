@@ -1378,7 +1378,13 @@ class _Application:
                 self._progress(self.applied, len(self._changes))
 
         self._freshness.apply_to_index(
-            self._source, changes, self._load, self._result, count, bulk_source, self._rows
+            self._source,
+            changes=changes,
+            load=self._load,
+            result=self._result,
+            progress=count,
+            bulk_source=bulk_source,
+            rows=self._rows,
         )
 
     def _load(self, path: str) -> tuple[Note, Stamp] | None:

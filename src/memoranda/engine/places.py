@@ -105,7 +105,14 @@ class PlaceVerbs(ReadVerbs, WritingSession):
             own_links = links.texts.get(info.row)
             data = own_links.data if own_links else None
             self._move_file(
-                change, info.project, info.path, target, file, follow, data, scope=info.scope
+                change,
+                project=info.project,
+                path=info.path,
+                to=target,
+                file=file,
+                follow=follow,
+                data=data,
+                scope=info.scope,
             )
             put_texts(change, links)
         return Moved(
@@ -196,7 +203,15 @@ class PlaceVerbs(ReadVerbs, WritingSession):
             elif may_move_whole:
                 change.move(source.name, origin, target)
             else:
-                self._move_files(change, source, origin, target, hidden_paths, follow, texts)
+                self._move_files(
+                    change,
+                    source=source,
+                    origin=origin,
+                    target=target,
+                    hidden_paths=hidden_paths,
+                    follow=follow,
+                    texts=texts,
+                )
             put_texts(change, links)
         return Moved(
             project=source.name,
@@ -320,7 +335,15 @@ class PlaceVerbs(ReadVerbs, WritingSession):
                 if source.place(to).kind != "missing":
                     raise Unusable(to)
                 file = source.read(path)
-                self._move_file(change, source.name, path, to, file, follow, texts.get(path))
+                self._move_file(
+                    change,
+                    project=source.name,
+                    path=path,
+                    to=to,
+                    file=file,
+                    follow=follow,
+                    data=texts.get(path),
+                )
         removed_paths = {step.path for step in change.steps}
         for folder in _emptied_folders(source.root, origin, removed_paths):
             change.add(StepKind.RMDIR, source.name, folder)

@@ -174,7 +174,14 @@ class Upkeep:
         # This raises an error if the caller may not write such a text.
         writing.new_scope(self.memory, data, file.data)
         writing.place_memory(
-            self.memory, change, before, file, data, project, record.category, record.scope
+            self.memory,
+            change,
+            info=before,
+            file=file,
+            data=data,
+            project=project,
+            category=record.category,
+            scope=record.scope,
         )
 
     def _put_new_record(
@@ -190,7 +197,12 @@ class Upkeep:
         writing.new_scope(self.memory, data, identity=record.id)
         name = links.memory_file_name(record.content, writing.plain_id(record.id))
         path = writing.free_path(
-            self.memory, project, record.category, name, record.id, taken_paths
+            self.memory,
+            project,
+            category=record.category,
+            name=name,
+            identity=record.id,
+            taken_paths=taken_paths,
         )
         taken_paths.add(path.lower())
         # The origin of an ingested text is its file, and not only the caller.
@@ -265,7 +277,15 @@ class Upkeep:
                 if category:
                     new_keys["category"] = _check_category(category)
                 folder = category or info.category or INBOX
-                self._set(change, info, new_keys, info.project, folder, taken_paths, touch=touch)
+                self._set(
+                    change,
+                    info=info,
+                    keys=new_keys,
+                    project=info.project,
+                    category=folder,
+                    taken_paths=taken_paths,
+                    touch=touch,
+                )
         return self._written_memories(change)
 
     def _set(
@@ -298,7 +318,15 @@ class Upkeep:
         data = writing.with_keys(info, text, new_keys, self.memory.clock())
         if category:
             writing.place_memory(
-                self.memory, change, info, file, data, project, category, info.scope, taken_paths
+                self.memory,
+                change,
+                info=info,
+                file=file,
+                data=data,
+                project=project,
+                category=category,
+                scope=info.scope,
+                taken_paths=taken_paths,
             )
         else:
             change.put(info.project, info.path, data, old=file, scope=info.scope)
@@ -524,12 +552,12 @@ class Upkeep:
             writing.place_memory(
                 self.memory,
                 change,
-                survivor,
-                survivor_file,
-                data,
-                survivor.project,
-                category,
-                survivor.scope,
+                info=survivor,
+                file=survivor_file,
+                data=data,
+                project=survivor.project,
+                category=category,
+                scope=survivor.scope,
             )
 
             change.remove(CATEGORY_PROJECT, other.path, other_file, scope=other.scope)

@@ -193,7 +193,12 @@ def place_memory(
         change.put(project, info.path, data, old=file, scope=scope)
         return
     path = free_path(
-        session, project, category, info.path.rpartition("/")[2], info.id, taken_paths or ()
+        session,
+        project,
+        category=category,
+        name=info.path.rpartition("/")[2],
+        identity=info.id,
+        taken_paths=taken_paths or (),
     )
     if taken_paths is not None:
         taken_paths.add(path.lower())

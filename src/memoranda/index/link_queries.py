@@ -374,7 +374,14 @@ class LinkQueries(Queries):
             edges = self.outgoing(note, viewer) + self._incoming(links_to_note[:max_shown])
             # The links that were read and are not shown.
             more_count += max(0, len(links_to_note) - max_shown)
-            neighbours = self._walk([note], depth, resolver, limit, since, links_to_note)
+            neighbours = self._walk(
+                [note],
+                depth=depth,
+                resolver=resolver,
+                limit=limit,
+                since=since,
+                links=links_to_note,
+            )
             return edges, more_count, neighbours
 
     def neighbours(

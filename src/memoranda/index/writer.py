@@ -306,7 +306,14 @@ def put(
 
     # Insert the new one. If it keeps the permalink of the old one, it changes no other note's.
     if old is not None and _keeps_permalink(old, note):
-        rows = _rows_for(prepared, note, stamp, project, old.permalink, old.base)
+        rows = _rows_for(
+            prepared,
+            note=note,
+            stamp=stamp,
+            project=project,
+            permalink=old.permalink,
+            base=old.base,
+        )
         _insert(db, [(row, rows)])
         return old.permalink
     rows = _rows_for(prepared, note, stamp, project, wanted_permalink, base=None)
@@ -432,7 +439,9 @@ def _rows_if_undisputed(
         base = old.base
     elif before.is_taken:
         return None
-    rows = _rows_for(prepared, note, stamp, before.project, permalink, base)
+    rows = _rows_for(
+        prepared, note=note, stamp=stamp, project=before.project, permalink=permalink, base=base
+    )
     note.permalink = permalink
     return rows
 
@@ -610,7 +619,9 @@ def prepare(
             has_own_permalink=note.own_permalink,
             etag=note.etag,
             stamp=stamp,
-            tables=_rows_by_table(note, stamp, project, fields, extra, body),
+            tables=_rows_by_table(
+                note, stamp=stamp, project=project, indexed=fields, extra=extra, body=body
+            ),
             passages=[
                 Passage(place.start, place.end, fts_text(body[place.start : place.end]))
                 for place in passage_places

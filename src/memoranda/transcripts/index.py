@@ -310,12 +310,12 @@ class TraceIndex:
         return {
             row["path"]: SourceRow(
                 row["id"],
-                row["agent"],
-                row["format"],
-                row["path"],
-                row["stamp"],
-                row["state"],
-                row["trouble"],
+                agent=row["agent"],
+                format=row["format"],
+                path=row["path"],
+                stamp=row["stamp"],
+                state=row["state"],
+                trouble=row["trouble"],
             )
             for row in rows
         }
@@ -784,17 +784,17 @@ def _number(row: sqlite3.Row | None, column: str) -> int:
 def _turn_row(row: sqlite3.Row) -> TurnRow:
     """Convert a row of the query _TURN."""
     return TurnRow(
-        row["id"],
-        row["exchange"],
-        _KINDS[row["kind"]],
-        row["time"],
-        row["position"],
-        row["session"],
-        row["folder"],
-        row["agent"],
-        row["format"],
-        row["path"],
-        bool(row["is_statement"]),
+        id=row["id"],
+        exchange=row["exchange"],
+        kind=_KINDS[row["kind"]],
+        time=row["time"],
+        position=row["position"],
+        session=row["session"],
+        folder=row["folder"],
+        agent=row["agent"],
+        format=row["format"],
+        path=row["path"],
+        is_statement=bool(row["is_statement"]),
     )
 
 

@@ -146,7 +146,9 @@ def _proposal(index: TraceIndex, mask: Mask, row: LessonRow) -> Proposal | None:
         return None
     time = datetime.fromtimestamp(row.time or 0, UTC)
     files = _changed_files(index, mask, turn)
-    return Proposal(_key(row), LessonKind(row.kind), text, turn, time, files)
+    return Proposal(
+        _key(row), kind=LessonKind(row.kind), text=text, turn=turn, time=time, files=files
+    )
 
 
 def _changed_files(index: TraceIndex, mask: Mask, turn: TurnRow) -> tuple[str, ...]:
@@ -210,7 +212,15 @@ def _questions(memory: MemorySession) -> Iterator[ReviewItem]:
         ref = ref_of(turn)
         text = f"Remember what was said in a session? {line} memory transcripts show {flat(ref)}"
         choices = (("y", _YES), ("n", "no"))
-        yield ReviewItem(proposal.key, KIND, text, (ref,), choices, (line,), subject)
+        yield ReviewItem(
+            proposal.key,
+            kind=KIND,
+            text=text,
+            refs=(ref,),
+            choices=choices,
+            lines=(line,),
+            subject=subject,
+        )
 
 
 def _answer(memory: MemorySession, item: ReviewItem, choice: str) -> bool:

@@ -203,7 +203,14 @@ def find(
     hits: dict[str, TraceHit] = {}
     shown_words = list(chain(query_words, *(concept.synonyms for concept in concepts)))
     for exchange in sorted(scores, key=lambda exchange: -scores[exchange]):
-        hit = _hit(index, mask, by_exchange[exchange], scores[exchange], shown_words, hits)
+        hit = _hit(
+            index,
+            mask=mask,
+            turns=by_exchange[exchange],
+            score=scores[exchange],
+            query_words=shown_words,
+            shown=hits,
+        )
         if hit is not None:
             hits[hit.passage] = hit
         if len(hits) == limit:

@@ -123,7 +123,9 @@ def read_file(
         trouble = reason(error)
     except RecursionError:
         trouble = "not understood: nested too deeply"
-    yield ReadFile(file, stamp, state, sessions, successes, trouble)
+    yield ReadFile(
+        file, stamp=stamp, state=state, sessions=sessions, successes=successes, trouble=trouble
+    )
 
 
 def _add_latest(times: dict[int, int], new_times: dict[int, int]) -> None:
@@ -164,13 +166,13 @@ def _rows(
     lessons = [
         NewLesson(
             lesson.kind,
-            lesson.position,
-            lesson.other,
-            lesson.start,
-            lesson.stop,
-            int(lesson.time),
-            hashed(lesson.identity),
-            new_terms(lesson),
+            position=lesson.position,
+            other=lesson.other,
+            start=lesson.start,
+            stop=lesson.stop,
+            time=int(lesson.time),
+            mark=hashed(lesson.identity),
+            terms=new_terms(lesson),
         )
         for lesson in miner.lessons
     ]
@@ -181,7 +183,14 @@ def _rows(
 def _new_turn(turn: Turn, words: str) -> NewTurn:
     """Return the row of a turn. A search looks in `words` for it."""
     is_statement = turn.kind is Kind.SAID and states_something(turn.text)
-    return NewTurn(turn.kind, int(turn.time), turn.position, hashed(turn.text), words, is_statement)
+    return NewTurn(
+        turn.kind,
+        time=int(turn.time),
+        position=turn.position,
+        mark=hashed(turn.text),
+        words=words,
+        is_statement=is_statement,
+    )
 
 
 def sync(

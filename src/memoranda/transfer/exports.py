@@ -197,7 +197,14 @@ def plan_export(
     conversations = [item for item in newest if item.turns]
     paths_by_digest = _conversations(exchange, name, kind)
     for item in conversations:
-        _plan_note(plan, exchange, name, kind, item, paths_by_digest)
+        _plan_note(
+            plan,
+            exchange=exchange,
+            project=name,
+            kind=kind,
+            item=item,
+            paths_by_digest=paths_by_digest,
+        )
     return plan
 
 
@@ -1075,7 +1082,14 @@ def _mcp_memory(row: Mapping[str, Any]) -> Exported | LeftOut:
     created = _time(row.get("created_at")) or _time(row.get("created_at_iso"))
     updated = _time(row.get("updated_at")) or _time(row.get("updated_at_iso"))
     category = _CATEGORIES.get(str(row.get("memory_type")).lower(), "knowledge")
-    return Exported(str(ref), text, created, updated, _tags(row.get("tags")), category)
+    return Exported(
+        str(ref),
+        text=text,
+        created=created,
+        updated=updated,
+        tags=_tags(row.get("tags")),
+        category=category,
+    )
 
 
 def _claude_mem(path: Path) -> Found:

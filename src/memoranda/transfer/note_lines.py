@@ -228,7 +228,7 @@ class NoteImport:
             verb = UPDATE
         else:
             verb = OLDER
-        return _NewFile(verb, project, path, data, file, time)
+        return _NewFile(verb, project=project, path=path, data=data, before=file, time=time)
 
     def _place(self, project: str, path: str) -> tuple[str, str]:
         """Return the project and path where a note is written.

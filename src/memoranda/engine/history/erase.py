@@ -722,7 +722,13 @@ def _is_recorded(history: History, plan: Plan) -> bool:
 def _trail_of(engine: Engine, plan: Plan) -> Trail:
     """Return the trail of the notes of a plan, which is still to be followed."""
     return Trail(
-        engine, plan.places, plan.renames, plan.departures, plan.ids, plan.entities, plan.rows
+        engine,
+        places=plan.places,
+        renames=plan.renames,
+        departures=plan.departures,
+        ids=plan.ids,
+        entities=plan.entities,
+        rows=plan.rows,
     )
 
 

@@ -82,7 +82,14 @@ class Later:
 
         See `later_upkeep` for the arguments.
         """
-        return later_upkeep(self._history, place, self._number, left, now, digest_now)
+        return later_upkeep(
+            self._history,
+            place=place,
+            number=self._number,
+            left=left,
+            now=now,
+            digest_now=digest_now,
+        )
 
     def has_changed(self, project: str, path: str) -> bool:
         """Whether a change since has touched a file, counts of reads aside."""

@@ -959,7 +959,11 @@ def find_evidence(
             reading = ChunkReading(ranking, _MAX_EVIDENCE_NOTES, reads_turns=True, related=related)
             evidence: list[Hit] = []
             if not floor or reading.says_enough(floor):
-                evidence = list(_chunks_that_fit(db, reading, max_chars, marks, skip, least))
+                evidence = list(
+                    _chunks_that_fit(
+                        db, reading, space=max_chars, marks=marks, skip=skip, least=least
+                    )
+                )
 
             may_be_in_invalid_notes = bool(context.invalid) and query.as_of is None
             if evidence or not may_be_in_invalid_notes:

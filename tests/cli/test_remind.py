@@ -135,6 +135,12 @@ def test_several_times_joined_by_and_are_several_reminders(terminal: Any) -> Non
     ]
 
 
+def test_reminders_for_two_times_of_a_text_are_undone_together(terminal: Any) -> None:
+    terminal.ok("remind", "pills at 8am and 8pm", "--now", NOW)
+    terminal.ok("undo")
+    assert terminal.ok("remind", "--list") == "No reminders.\n"
+
+
 def test_words_apart_are_one_time_and_shown_as_they_were_read(terminal: Any) -> None:
     out = terminal.ok("remind", "tomorrow call Bob at 3pm", "--dry-run", "--now", NOW)
     assert out == "Would remind: Thu 7 May 2026 15:00 (tomorrow … at 3pm)\n"

@@ -450,17 +450,16 @@ def _set_reminders(
         from memoranda.jobs import reminders
 
         memory.check_scope(note_options["scope"])
+        readings = reminders.read_times(memory, text if when is None else when)
+        rows = [_reading_row(memory, text, reading, is_stored=not dry_run) for reading in readings]
+        if dry_run:
+            call.answer_each([f"Would remind: {row['reading']}" for row in rows], rows)
+            return
         answers = []
-        rows = []
-        for reading in reminders.read_times(memory, text if when is None else when):
-            row = _reading_row(memory, text, reading, is_stored=not dry_run)
-            answer = f"Would remind: {row['reading']}"
-            if not dry_run:
-                note = reminders.store(memory, text, reading, **note_options)
-                answer = f"Reminder set: {note.id}\n  {row['reading']}"
-                row["memory"] = documents.note(memory, note, note.content)
-            answers.append(answer)
-            rows.append(row)
+        notes = reminders.store_all(memory, text, readings, **note_options)
+        for row, note in zip(rows, notes, strict=True):
+            row["memory"] = documents.note(memory, note, note.content)
+            answers.append(f"Reminder set: {note.id}\n  {row['reading']}")
         call.answer_each(answers, rows)
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -84,16 +84,37 @@ def store(
 
     source: where the text is from. None if nothing is to be said of it.
     """
-    draft = Draft(
-        text,
-        CATEGORY_PROJECT,
-        category=REMINDERS,
-        tags=tuple(tags),
-        scope=scope,
-        source=source,
-        metadata=keys_of(reading),
-    )
-    return memory.write(draft)
+    return store_all(memory, text, [reading], tags=tags, scope=scope, source=source)[0]
+
+
+def store_all(
+    memory: MemorySession,
+    text: str,
+    readings: Iterable[Reading],
+    *,
+    tags: Sequence[str] = (),
+    scope: str = GLOBAL,
+    source: str | None = None,
+) -> list[Note]:
+    """Store a reminder of `text` for each time, all as one change, so that one undo takes back all.
+
+    source: where the text is from. None if nothing is to be said of it.
+
+    Raises the errors of `Memory.write_many`. Then nothing is stored.
+    """
+    drafts = [
+        Draft(
+            text,
+            CATEGORY_PROJECT,
+            category=REMINDERS,
+            tags=tuple(tags),
+            scope=scope,
+            source=source,
+            metadata=keys_of(reading),
+        )
+        for reading in readings
+    ]
+    return memory.write_many(drafts)
 
 
 def listed(memory: MemorySession, *, fired: bool = False) -> list[tuple[NoteInfo, Reminder]]:

@@ -122,8 +122,7 @@ def remind(visit: Visit) -> Response:
             refusal = error_words(visit.reader_clock, error)
     if visit.is_post and readings:
         try:
-            for reading in readings:
-                reminders.store(visit.memory, text, reading)
+            reminders.store_all(visit.memory, text, readings)
             return visit.back(f"{HOME}/calendar")
         except SecretRefused as refused:
             visit.ask_about(refused)

@@ -57,6 +57,8 @@ _ALIAS_KEYS = ("aliases", "alias")
 TITLE_LENGTH = 2_000
 """Characters of a title that count: the first line of a memory may be its whole text, however long.
 """
+# The values that switch a flag off.
+_OFF = ("", "false", "no", "off", "0")
 # Flags are shown as YAML writes them.
 _AS_WRITTEN = {True: "true", False: "false"}
 _PARTLY_READ_WARNING = with_code(
@@ -230,6 +232,10 @@ def _set_fields(note: Note, header: _Header) -> None:
     for key, value in header.keys.items():
         if value is not None and key in _READERS:
             _set_field(note, key, value)
+    # The flag is no field. Whoever asks for it looks into the header.
+    pinned = header.keys.get("pinned")
+    if pinned is not True:
+        _check_is_off(note, "pinned", pinned)
     # Dendron writes `updated`, and as a number.
     counted_time = _counted_time(header.keys.get("updated"))
     if note.updated is None and counted_time is not None:
@@ -538,9 +544,22 @@ def _text_or_none(note: Note, value: Any) -> str | None:
     return _text(value) or None
 
 
-def _is_true(note: Note, value: Any) -> bool:
-    """Whether a flag is `true`, in any case."""
-    return _text(value).lower() == "true"
+def _is_locked(note: Note, value: Any) -> bool:
+    """Whether the flag `locked` is `true`, in any case."""
+    is_locked = _text(value).lower() == "true"
+    if not is_locked:
+        _check_is_off(note, "locked", value)
+    return is_locked
+
+
+def _check_is_off(note: Note, key: str, value: Any) -> None:
+    """Add a warning for a flag that does not count as true, unless its value means `false`."""
+    if value is None:
+        return
+    # A list or a mapping has no text, so it is shown as Python writes it.
+    text = value.strip() if isinstance(value, str) else str(value)
+    if text.lower() not in _OFF:
+        note.warnings.append(f'bad {key} "{text}" ignored; use true or false')
 
 
 def _date(note: Note, value: Any) -> str | None:
@@ -570,6 +589,8 @@ def _superseded(note: Note, value: Any) -> tuple[str, ...]:
     items = value if isinstance(value, list) else [value]
     names: list[str] = []
     for item in items:
+        if isinstance(item, (dict, list)):
+            note.warnings.append(f'bad supersedes "{item}" ignored; use names or ids')
         text = _text(item)
         parts = _texts(text)
         are_ids_and_links = all(UUID.fullmatch(part) or _PAGE.fullmatch(part) for part in parts)
@@ -628,7 +649,7 @@ class _KeyReader(NamedTuple):
 _READERS = {
     "links": _KeyReader("links", _unique_texts),
     "source": _KeyReader("source", _text_or_none),
-    "locked": _KeyReader("locked", _is_true),
+    "locked": _KeyReader("locked", _is_locked),
     "date": _KeyReader("date", _date),
     "scope": _KeyReader("scope", _scope),
     "updated_at": _KeyReader("updated", _moment),

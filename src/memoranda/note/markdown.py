@@ -45,8 +45,6 @@ _UNITS_PER_SECOND = {10: 1, 13: 1000}
 _KEPT_WHEN_BROKEN = lazy_pattern(r"^(scope|locked)[ \t]*:[ \t]*([^\r\n]*)", re.MULTILINE)
 # The category of an organized memory when neither its header nor its folder names one.
 _ORGANIZED_CATEGORY = "knowledge"
-# Folders of agent memories by phase, from before categories.
-_OLD_FOLDERS = {"short-term": model.INBOX, "long-term": model.ORGANIZED}
 # A longer target is a text in brackets, not a link.
 _LINK_LENGTH = 200
 # Projects whose files are not pages of Logseq.
@@ -761,7 +759,7 @@ def _memory_place(path: str) -> _MemoryPlace:
     top_folder, _, path_below = path.partition("/")
     if not path_below:
         return _MemoryPlace(folder="", phase=None)
-    old_phase = _OLD_FOLDERS.get(top_folder)
+    old_phase = model.OLD_FOLDERS.get(top_folder)
     if old_phase:
         folder, has_folder, _ = path_below.partition("/")
         return _MemoryPlace(folder if has_folder else "", old_phase)

@@ -126,12 +126,22 @@ def test_a_memory_restored_beside_the_one_that_has_its_id_gets_an_id_of_its_own(
 
 
 def test_a_memory_restored_into_another_project_gets_an_id_of_its_own(terminal: Any) -> None:
-    a = terminal.write("green tea", "--category", "skills")
-    terminal.ok("tag", a, "--add", "hot")
-    terminal.ok("restore", a, "--to", "notes/older.md")
+    tea = terminal.write("green tea", "--category", "skills")
+    terminal.ok("tag", tea, "--add", "hot")
+    terminal.ok("restore", tea, "--to", "notes/older.md")
     assert "duplicate_id" not in terminal.ok("doctor")
-    document = terminal("read", a, "--json").json
-    assert document["memory"]["tags"] == ["hot"]
+
+
+def test_a_note_of_a_person_keeps_its_own_kind_of_id_when_it_is_restored(terminal: Any) -> None:
+    for name in ("A.md", "B.md"):
+        file = terminal.home / "notes" / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text("---\nid: recipe\n---\ntea\n", encoding="utf-8")
+    terminal.ok("delete", "notes/A.md")
+    terminal.ok("restore", "notes/A.md")
+    assert (
+        (terminal.home / "notes/A.md").read_text(encoding="utf-8").startswith("---\nid: recipe\n")
+    )
 
 
 def test_what_an_upgrade_moved_is_restored_at_its_old_place_as_another_memory(

@@ -180,6 +180,31 @@ def test_a_bad_date_is_ignored_with_a_warning(key: str, value: str) -> None:
         assert parsed.warnings == ['bad date "soon" ignored']
 
 
+@pytest.mark.parametrize("value", ["maybe", "2", "[true]", "{a: true}"])
+@pytest.mark.parametrize("key", ["pinned", "locked"])
+def test_a_flag_that_does_not_count_is_named(key: str, value: str) -> None:
+    warnings = note(f"{key}: {value}").warnings
+    assert len(warnings) == 1
+    assert warnings[0].startswith(f'bad {key} "')
+
+
+@pytest.mark.parametrize("value", ["true", "yes", "false", "no", "off", "0", "null", ""])
+@pytest.mark.parametrize("key", ["pinned", "locked"])
+def test_a_flag_that_counts_has_no_warning(key: str, value: str) -> None:
+    assert note(f"{key}: {value}").warnings == []
+
+
+@pytest.mark.parametrize("value", ["{a: b}", "[{a: b}]", "[Tea, [Milk, Cha]]"])
+def test_what_cannot_be_superseded_is_named(value: str) -> None:
+    warnings = note(f"supersedes: {value}").warnings
+    assert [warning[:16] for warning in warnings] == ['bad supersedes "']
+
+
+@pytest.mark.parametrize("value", ["Tea", "[Tea, Milk]", "[[Tea]]", '["[[Tea]]"]', "null", "[]"])
+def test_names_that_can_be_superseded_have_no_warning(value: str) -> None:
+    assert note(f"supersedes: {value}").warnings == []
+
+
 @pytest.mark.parametrize(
     "value",
     [
@@ -355,18 +380,6 @@ def test_a_flag_of_a_memory_is_set_by_each_usual_word(value: str) -> None:
 def test_a_flag_of_a_memory_is_not_set_by_the_opposite(value: str) -> None:
     parsed = memory(f"locked: {value}\npinned: {value}")
     assert (parsed.locked, flag(parsed.header["pinned"]), parsed.warnings) == (False, False, [])
-
-
-def test_a_value_that_is_no_flag_is_named_and_sets_none() -> None:
-    parsed = memory("locked: perhaps\npinned: maybe")
-    assert not parsed.locked
-    assert parsed.warnings == ['bad locked "perhaps" ignored', 'bad pinned "maybe" ignored']
-
-
-def test_a_superseded_note_that_is_no_name_is_named() -> None:
-    parsed = memory("supersedes: {a: b}")
-    assert parsed.supersedes == ()
-    assert parsed.warnings == ["bad supersedes \"{'a': 'b'}\" ignored"]
 
 
 def test_a_memory_is_titled_by_its_first_line() -> None:

@@ -47,6 +47,7 @@ from memoranda.note.links import lead
 from memoranda.note.model import (
     ARCHIVE_PROJECT,
     BUILT_IN_PROJECTS,
+    CATEGORY_PROJECT,
     MEMORY_PROJECTS,
     TRACE_PROJECT,
     Note,
@@ -54,6 +55,7 @@ from memoranda.note.model import (
 )
 from memoranda.note.names import Looseness, named_one, without_case
 from memoranda.note.project_access import EVERYTHING, ProjectAccess
+from memoranda.sources import old_folders
 from memoranda.sources.base import File, Stamp
 from memoranda.sources.files import closed_on_error, lock_folders, reason, storing
 from memoranda.sources.folder import FolderSource, add_name_of_day
@@ -161,6 +163,7 @@ class Engine:
             name: source for name, source in extra.items() if isinstance(source, Source)
         }
         with closed_on_error(self.ledger):
+            old_folders.adopt(self.layout.root, self.layout.built_in[CATEGORY_PROJECT])
             self.index = Index(self.layout.index_for(self.extra, only), self.ledger.lock)
             with closed_on_error(self.index):
                 self._open_sources()

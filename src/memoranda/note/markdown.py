@@ -45,8 +45,6 @@ _UNITS_PER_SECOND = {10: 1, 13: 1000}
 _KEPT_WHEN_BROKEN = lazy_pattern(r"^(scope|locked)[ \t]*:[ \t]*([^\r\n]*)", re.MULTILINE)
 # The category of an organized memory when neither its header nor its folder names one.
 _ORGANIZED_CATEGORY = "knowledge"
-# Folders of agent memories by phase, from before categories.
-_OLD_FOLDERS = {"short-term": model.INBOX, "long-term": model.ORGANIZED}
 # A longer target is a text in brackets, not a link.
 _LINK_LENGTH = 200
 # Projects whose files are not pages of Logseq.
@@ -230,6 +228,8 @@ def _set_fields(note: Note, header: _Header) -> None:
     for key, value in header.keys.items():
         if value is not None and key in _READERS:
             _set_field(note, key, value)
+    # Only its warning is needed. Whoever asks for the flag looks into the header.
+    _is_set(note, "pinned", header.keys.get("pinned"))
     # Dendron writes `updated`, and as a number.
     counted_time = _counted_time(header.keys.get("updated"))
     if note.updated is None and counted_time is not None:
@@ -539,18 +539,18 @@ def _text_or_none(note: Note, value: Any) -> str | None:
 
 
 def _is_locked(note: Note, value: Any) -> bool:
-    """Whether a note is locked. In a memory, a value that is not a flag adds a warning."""
+    """Whether a note is locked. A value that is not a flag adds a warning."""
     return _is_set(note, "locked", value)
 
 
 def _is_set(note: Note, key: str, value: Any) -> bool:
     """Whether the flag under a header key is set.
 
-    In a memory, a value that is not a flag adds a warning. Elsewhere the key may mean something else.
+    A value that is not a flag adds a warning.
     """
     is_set = model.flag(value)
-    if is_set is None and note.project in model.MEMORY_PROJECTS:
-        note.warnings.append(f'bad {key} "{_text(value) or value}" ignored')
+    if is_set is None:
+        note.warnings.append(f'bad {key} "{_text(value) or value}" ignored; use true or false')
     return is_set is True
 
 
@@ -581,9 +581,9 @@ def _superseded(note: Note, value: Any) -> tuple[str, ...]:
     items = value if isinstance(value, list) else [value]
     names: list[str] = []
     for item in items:
+        if isinstance(item, (dict, list)):
+            note.warnings.append(f'bad supersedes "{item}" ignored; use names or ids')
         text = _text(item)
-        if not text and item is not None and item != "":
-            note.warnings.append(f'bad supersedes "{item}" ignored')
         parts = _texts(text)
         are_ids_and_links = all(UUID.fullmatch(part) or _PAGE.fullmatch(part) for part in parts)
         names += parts if are_ids_and_links else [text]
@@ -695,8 +695,6 @@ def _read_memory(note: Note, header: dict[str, Any], is_bare: bool) -> None:
     place = _memory_place(note.path)
     written_category = _written_category(note, header)
     written_phase = _written_phase(note, header)
-    # Only its warning is needed. What it says is read from the header.
-    _is_set(note, "pinned", header.get("pinned"))
     category = _category_of_memory(place, written_category, written_phase)
 
     is_moved = place.folder in model.CATEGORIES and written_category not in ("", place.folder)
@@ -755,7 +753,7 @@ def _memory_place(path: str) -> _MemoryPlace:
     top_folder, _, path_below = path.partition("/")
     if not path_below:
         return _MemoryPlace(folder="", phase=None)
-    old_phase = _OLD_FOLDERS.get(top_folder)
+    old_phase = model.OLD_FOLDERS.get(top_folder)
     if old_phase:
         folder, has_folder, _ = path_below.partition("/")
         return _MemoryPlace(folder if has_folder else "", old_phase)

@@ -41,6 +41,8 @@ ARCHIVED = "archived"
 PHASES = (INBOX, ORGANIZED, ARCHIVED)
 OLD_PHASES = {"short": INBOX, "long": ORGANIZED}
 """The types that older programs gave to memories, and the phase each means."""
+OLD_FOLDERS = {"short-term": INBOX, "long-term": ORGANIZED}
+"""The folders in which older programs kept memories, and the phase each means."""
 
 MEMORY_KEYS = (
     "id",

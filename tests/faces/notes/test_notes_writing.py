@@ -117,6 +117,7 @@ def test_a_note_with_a_readable_header_has_no_warning(face):
         ("expires_at: [2030-01-01]", "expires_at"),
         ("tags: {a: 1}", "tags"),
         ("scope: everyone", "scope"),
+        ("category: cats", "category"),
     ],
 )
 def test_a_header_value_that_a_memory_cannot_take_is_refused(face, line, key):
@@ -139,6 +140,35 @@ def test_a_memory_takes_the_values_of_its_header(face):
     assert info.scope == "agent:claude"
     assert info.expires == "2030-01-01T00:00:00Z"
     assert info.tags == ("2026",)
+
+
+def test_a_memory_keeps_the_time_and_the_source_of_its_header(face):
+    content = "---\ncreated_at: 2020-01-01T00:00:00Z\nsource: diary\n---\ntext"
+    written = face.write("A", content, project="categories", directory="knowledge")
+    info = face.memory.find(written["permalink"])
+    assert (info.created, info.source) == ("2020-01-01T00:00:00Z", "diary")
+    assert "warnings" not in written
+
+
+@pytest.mark.parametrize(
+    "line", ["id: abcd", "content_hash: x", "phase: inbox", "version: 7", "links: [a]"]
+)
+def test_a_header_key_that_a_memory_sets_itself_is_named(face, line):
+    key, _, _ = line.partition(":")
+    written = face.write(
+        "A", f"---\n{line}\n---\ntext", project="categories", directory="knowledge"
+    )
+    assert any(warning.endswith(f": {key}") for warning in written["warnings"])
+
+
+def test_the_title_of_the_call_wins_over_the_header_of_a_memory(face):
+    written = face.write("A", "---\ntitle: B\n---\ntext", project="categories")
+    assert written["title"] == "A"
+
+
+def test_a_category_in_the_metadata_places_a_memory(face):
+    written = face.write("A", project="categories", metadata={"category": "people"})
+    assert written["file_path"].startswith("people/")
 
 
 @pytest.mark.parametrize("line", ["expires_at:", "expires_at: null", "tags:", "scope:"])

@@ -26,8 +26,8 @@ from memoranda.errors import (
 )
 from memoranda.index.rows import NoteInfo
 from memoranda.ledger.change import Change, Location, Touched
-from memoranda.note.model import ARCHIVE_PROJECT, GLOBAL, MEMORY_KEYS
-from memoranda.note.names import Looseness
+from memoranda.note.model import ARCHIVE_PROJECT, GLOBAL, MEMORY_KEYS, MEMORY_PROJECTS
+from memoranda.note.names import UUID, Looseness
 from memoranda.sources import path_guard
 from memoranda.sources.base import File
 from memoranda.sources.folder import FolderSource
@@ -112,7 +112,7 @@ class Restoring:
             if is_in_home:
                 # A graph file has no files to write.
                 self._engine.source(place.project).check_writable()
-                data = self._with_own_id(place.project, place.path, data)
+                data = self._with_own_id(place, data)
             transaction.put(
                 place.project,
                 place.path,
@@ -321,17 +321,22 @@ class Restoring:
                 return change
         return None
 
-    def _with_own_id(self, project: str, path: str, data: bytes) -> bytes:
+    def _with_own_id(self, place: Location, data: bytes) -> bytes:
         """Return the bytes of a note, with a new id if another note has the same id by now.
 
-        Two notes with the same id could not be told apart.
+        Two notes with the same id could not be told apart. Outside of memories, an id that is no
+        UUID is a person's, and stays.
         """
-        note = self._engine.parse(project, path, as_file(data))
+        note = self._engine.parse(place.project, place.path, as_file(data))
         self._engine.fresh()
         if note is None or not note.own_id:
             return data
-        twins = self._session.index.notes.with_ids([note.id], tuple(self._engine.sources))
-        if all((info.project, info.path) == (project, path) for info in twins):
+        is_ours = place.project in MEMORY_PROJECTS or UUID.fullmatch(note.id) is not None
+        if not is_ours:
+            return data
+        twins = self._session.index.notes.with_ids([note.id], list(self._engine.sources))
+        twin_places = {(info.project, info.path) for info in twins}
+        if twin_places <= {(place.project, place.path)}:
             return data
         from uuid import uuid4
 

@@ -47,6 +47,9 @@ _MAX_RESULTS = 400
 # The fields that contract 004 shows of an entry found by a search.
 _RESULT_KEYS = ("namespace", "key", "value", "created_at", "access_count")
 
+# The fields with the name of an entry or a namespace.
+_NAME_FIELDS = ("key", "namespace")
+
 Fields = Mapping[str, Any]
 
 
@@ -104,7 +107,7 @@ def memory_remember(store: Store, arguments: Arguments, form: str) -> str:
         ttl = _non_negative(arguments, "ttl_seconds")
     entry = put_checked(store.entries, namespace, key, value, ttl)
     fields: dict[str, Any] = {
-        "message": f"Stored '{key}' in namespace '{namespace}'",
+        "message": f"Stored {_quoted(key, form)} in namespace {_quoted(namespace, form)}",
         "key": key,
         "namespace": namespace,
         "expires_in": f"{ttl}s" if ttl else "never",
@@ -192,7 +195,7 @@ def memory_forget(store: Store, arguments: Arguments, form: str) -> str:
     key = _key(arguments)
     namespace = _namespace(arguments)
     store.entries.remove(namespace, key)
-    message = f"Deleted '{key}' from namespace '{namespace}'"
+    message = f"Deleted {_quoted(key, form)} from namespace {_quoted(namespace, form)}"
     return _success_text({"message": message, "key": key, "namespace": namespace}, form)
 
 
@@ -292,7 +295,7 @@ def memory_clear_namespace(store: Store, arguments: Arguments, form: str) -> str
         raise KvRefused("Namespace must not be empty")
     namespace = _namespace(arguments)
     count = store.entries.clear(namespace)
-    message = f"Cleared {count} entries from namespace '{namespace}'"
+    message = f"Cleared {count} entries from namespace {_quoted(namespace, form)}"
     return _success_text({"message": message, "namespace": namespace, "deleted_count": count}, form)
 
 
@@ -406,11 +409,35 @@ def _text_of(fields: Fields, form: str) -> str:
     return "\n".join(lines)
 
 
-def _shown_value(name: str, value: Any) -> str:
-    """Return a field for Markdown. Only the value of an entry may have several lines."""
-    if name == "value":
+def _shown_value(field: str, value: Any) -> str:
+    """Return the value of a field for Markdown. Only the value of an entry may have several lines."""
+    if field == "value":
         return str(value)
+    if field in _NAME_FIELDS:
+        return _shown_name(value)
     return flat(str(value))
+
+
+def _shown_name(name: str) -> str:
+    """Return a key or a namespace on one line. Names that differ are shown differently.
+
+    A name that is not one line of visible characters is shown as a JSON text. So is a name that
+    begins with a quotation mark, because it could be taken for such a text. All others are shown as
+    they are: a line break is `"a\\nb"`, and `a\\nb` is the name with a backslash.
+    """
+    is_plain = flat(name) == name and not name.startswith('"')
+    if is_plain:
+        return name
+    return flat(json.dumps(name, ensure_ascii=False))
+
+
+def _quoted(name: str, form: str) -> str:
+    """Return a key or a namespace in single quotes, for the message of a reply.
+
+    form: the form of the reply, `json` or `markdown`.
+    """
+    shown_name = name if form == "json" else _shown_name(name)
+    return f"'{shown_name}'"
 
 
 def _cut_value(value: Any, most_characters: int) -> Any:

@@ -31,7 +31,6 @@ from memoranda.note.frontmatter import parse, split
 from memoranda.note.model import (
     CATEGORIES,
     CATEGORY_PROJECT,
-    MEMORY_KEYS,
     Draft,
     Note,
     warning_parts,
@@ -57,8 +56,16 @@ _SECTION_EDITS: dict[str, Callable[[str, str], edits.Edit]] = {
     "insert_after_section": edits.InsertAfterSection,
 }
 _DRAFT_FIELDS = ("tags", "metadata", "valid_from", "valid_until", "supersedes", "file_name")
-# The keys of MEMORY_KEYS that the frontmatter of a new memory may set.
-_HEADER_KEYS_OF_DRAFT = ("category", "expires_at", "scope", "source", "tags")
+# The header keys of a memory whose values are never the caller's (contract 001, 2).
+_SET_BY_MEMORIES = (
+    "id",
+    "content_hash",
+    "phase",
+    "updated_at",
+    "access_count",
+    "links",
+    "version",
+)
 _OWNERS_ONLY = (
     "adding projects is left to the owner. Ask them to run: memory project add NAME FOLDER"
 )
@@ -66,7 +73,7 @@ _OWNERS_ONLY = (
 
 def write_note(memory: MemorySession, args: Arguments) -> Reply:
     """Create a note, or replace one with `overwrite`."""
-    draft = _draft(memory, args)
+    draft, left_out_keys = _draft(memory, args)
     stored = _store_draft(memory, draft, args)
     note = stored.note
     action = "created" if stored.created else "updated"
@@ -86,8 +93,9 @@ def write_note(memory: MemorySession, args: Arguments) -> Reply:
         "tags": list(note.tags),
     }
     warnings = _header_warnings(note)
-    if note.project == CATEGORY_PROJECT:
-        warnings += _warnings_of_own_keys(args["content"])
+    if left_out_keys:
+        names = ", ".join(left_out_keys)
+        warnings.append(f"left out of the frontmatter, because a memory sets it itself: {names}")
     if stored.created:
         warnings += _folder_warnings(memory, note.project, note.path)
     if warnings:
@@ -210,22 +218,6 @@ def _header_warnings(note: Note) -> list[str]:
     return [warning_parts(warning)[1] for warning in note.warnings]
 
 
-def _warnings_of_own_keys(content: str) -> list[str]:
-    """Return a warning if a frontmatter has keys that a memory sets itself. [] otherwise.
-
-    content: the text of a new memory, of which these keys are not stored.
-    """
-    front, _ = split(content)
-    try:
-        header = parse(front or "")
-    except ValueError:
-        return []
-    names = [key for key in MEMORY_KEYS if key in header and key not in _HEADER_KEYS_OF_DRAFT]
-    if not names:
-        return []
-    return [f"Left out of the frontmatter, because a memory sets it itself: {', '.join(names)}."]
-
-
 def _folder_warnings(memory: MemorySession, project: str, path: str, notes: int = 1) -> list[str]:
     """Return a warning if a call has created a folder with the name of its project. [] otherwise.
 
@@ -265,8 +257,12 @@ def _path(args: Arguments, name: str) -> str:
     return path
 
 
-def _draft(memory: MemorySession, args: Arguments) -> Draft:
-    """Make the draft of a note from the arguments of write_note. Raises InvalidInput."""
+def _draft(memory: MemorySession, args: Arguments) -> tuple[Draft, list[str]]:
+    """Make the draft of a note from the arguments of write_note.
+
+    Returns the draft, and the header keys that were left out of it, because a memory sets them
+    itself. Raises InvalidInput.
+    """
     project = memory.project(args.get("project") or memory.default_project).name
     folder = relative(_path(args, "directory"), project)
     kind = _note_type(args)
@@ -277,9 +273,12 @@ def _draft(memory: MemorySession, args: Arguments) -> Draft:
     draft = Draft(
         args["content"], project=project, folder=folder, title=title, type=kind, **other_fields
     )
+    left_out_keys: list[str] = []
     if project == CATEGORY_PROJECT:
+        # This may set a category, too.
+        left_out_keys = _move_header_into(draft)
         _set_category(draft, folder, kind)
-    return draft
+    return draft, left_out_keys
 
 
 def _note_type(args: Arguments) -> str | None:
@@ -305,8 +304,6 @@ def _set_category(draft: Draft, folder: str, kind: str | None) -> None:
 
     Raises InvalidInput for a folder that is not a category.
     """
-    # This may set a category, too.
-    _move_header_into(draft)
     if not folder:
         if not draft.category and kind in CATEGORIES:
             draft.category = kind
@@ -319,40 +316,61 @@ def _set_category(draft: Draft, folder: str, kind: str | None) -> None:
     draft.category = folder
 
 
-def _move_header_into(draft: Draft) -> None:
+def _move_header_into(draft: Draft) -> list[str]:
     """Move the values of a frontmatter in the draft's text into the draft.
 
     A memory has one frontmatter, which is made from the draft. Its text must not begin with another.
     So a value that cannot be moved would be lost. Raises InvalidInput for it.
+
+    Returns the keys that were left out, because the memory sets them itself.
+    """
+    metadata = dict(draft.metadata)
+    header = _taken_header(draft)
+    draft.tags = (*draft.tags, *_header_tags(header.pop("tags", None)))
+    # The caller's metadata comes before the header.
+    category = metadata.pop("category", header.pop("category", None))
+    if category is not None:
+        draft.category = _header_category(category)
+    scope = header.pop("scope", None)
+    if scope is not None:
+        draft.scope = str(scope)
+    draft.expires = _header_expiry(header.pop("expires_at", None))
+    # The title of the call wins.
+    header.pop("title", None)
+    left_out_keys = [key for key in _SET_BY_MEMORIES if key in header or key in metadata]
+    # An id in the metadata stays: the owner may give one, and an agent gets an error.
+    if "id" in metadata:
+        left_out_keys.remove("id")
+    values = header | metadata
+    draft.metadata = {key: value for key, value in values.items() if key not in left_out_keys}
+    return left_out_keys
+
+
+def _taken_header(draft: Draft) -> dict[str, Any]:
+    """Take the frontmatter out of the draft's text, and return it. Empty if the text has none.
+
+    One that is not YAML stays as a part of the text.
     """
     front, body_at = split(draft.text)
     try:
         header = parse(front or "")
     except ValueError:
-        # It is not YAML, so it stays as a part of the text.
-        return
-    if not header:
-        return
-    draft.text = draft.text[body_at:]
-    draft.tags = (*draft.tags, *_header_tags(header.pop("tags", None)))
-    category = header.pop("category", None)
-    if category in CATEGORIES:
-        draft.category = category
-    elif category is not None and not draft.folder:
+        return {}
+    if header:
+        draft.text = draft.text[body_at:]
+    return header
+
+
+def _header_category(value: Any) -> str:
+    """Return the category that a frontmatter names. Raises InvalidInput if there is no such one."""
+    category = str(value).strip()
+    if category not in CATEGORIES:
+        names = ", ".join(CATEGORIES)
         raise InvalidInput(
-            f"`category` in the frontmatter must be one of {', '.join(CATEGORIES)};"
-            f' got "{short(str(category))}".'
+            f"`category` in the frontmatter must be one of {names} in project categories; "
+            f'got "{short(category)}".'
         )
-    source = header.pop("source", None)
-    if isinstance(source, str) and source:
-        draft.source = source
-    scope = header.pop("scope", None)
-    if scope is not None:
-        draft.scope = str(scope)
-    draft.expires = _header_expiry(header.pop("expires_at", None))
-    # The memory sets the keys in MEMORY_KEYS itself. The caller's metadata comes before the header.
-    other_values = {key: value for key, value in header.items() if key not in MEMORY_KEYS}
-    draft.metadata = other_values | draft.metadata
+    return category
 
 
 def _header_tags(value: Any) -> list[str]:

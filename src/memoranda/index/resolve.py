@@ -3,8 +3,8 @@
 
 A *form* is a way to compare two names: exactly, without case, without signs (note/names.py). All
 forms are tried, the strictest first. In each form the steps are: path, address with the project,
-title or alias, permalink, end of a path. The first step that matches decides. If it matches several notes, the name is
-ambiguous. So no looser match ever wins over an exact one.
+title or alias, permalink, end of a path. The first step that matches decides. If it matches several
+notes, the name is ambiguous. So no looser match ever wins over an exact one.
 
 The index stores no resolved links, only a folded *key* of each name and of each link (`key`). The
 *candidates* of a link are the notes with its key. So a link works as soon as its note is indexed.

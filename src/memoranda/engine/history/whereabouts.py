@@ -121,7 +121,7 @@ def _left_for(memory: HistoryVerbs, place: Place, only_same: bool) -> Place | No
     with suppress(MemorandaError):
         location = memory.locate("/".join(place))
         for change in memory.changes_at(location):
-            next_place = _moved_by(change, place)
+            next_place = moved_by(change, place)
             if next_place is not None:
                 return next_place
 
@@ -153,7 +153,7 @@ def _renamed_to(memory: HistoryVerbs, location: Location) -> Place | None:
     return None
 
 
-def _moved_by(change: Change, place: Place) -> Place | None:
+def moved_by(change: Change, place: Place) -> Place | None:
     """Return where a change moved the file of `place`. None if it did not move it."""
     for removed_position, written_position in change.moves_by_rewriting().items():
         if place_of(change.files[removed_position]) == place:

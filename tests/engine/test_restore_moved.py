@@ -135,3 +135,19 @@ def test_a_note_that_came_back_to_its_place_gets_its_older_text(tea):
     tea.move("notes/cold/Tea.md", "hot/Tea.md")
     tea.restore("notes/hot/Tea.md")
     assert text_at(tea, "notes/hot/Tea.md").endswith("at four\n")
+
+
+def test_a_note_that_another_program_deleted_gets_its_text_from_before_its_last_change(tea):
+    (tea.engine.layout.root / "notes/hot/Tea.md").unlink()
+    tea.restore("notes/hot/Tea.md")
+    assert text_at(tea, "notes/hot/Tea.md").endswith("at four\n")
+
+
+def test_the_last_text_of_a_note_that_another_program_deleted_is_said_to_be_lost(tmp_path):
+    home = tmp_path / "home"
+    with open_session(home, watch=False) as memory:
+        memory.write(Draft("at four\n", project="notes", title="Tea"))
+    (home / "notes" / "Tea.md").unlink()
+    with open_session(home, watch=False) as memory:
+        (written,) = memory.revisions(1)
+        assert written.is_text_lost

@@ -14,13 +14,13 @@ from memoranda.engine.history.former_places import (
     PlacedChange,
     changes_of_note,
     departures,
+    moved_by,
     place_of,
 )
 from memoranda.engine.history.log import LogVerbs
 from memoranda.engine.history.past_privacy import PastPrivacy
 from memoranda.engine.history.undo import concerns, is_upkeep
 from memoranda.engine.history.verbs import HistoryVerbs
-from memoranda.engine.history.whereabouts import moved_by
 from memoranda.engine.transaction import read_or_none, root_of, source_at
 from memoranda.engine.writing import as_file, scope_of
 from memoranda.errors import (
@@ -212,7 +212,7 @@ class Restoring:
         """Yield each change that replaced a text of the note at `place`, with its step on the note.
 
         The newest change comes first. Changes from before the note came to this place are included,
-        and those of other notes that were at the place. If the caller named a change, only this
+        and changes of other notes that were at the place. If the caller named a change, only this
         change is yielded.
 
         past_privacy: hides steps from the caller, which are left out. None for the owner.

@@ -13,6 +13,8 @@ from memoranda import Draft, errors
 from memoranda.engine import MemorySession
 from memoranda.engine.upkeep import Upkeep
 from memoranda.jobs.lifecycle import archive_named
+from memoranda.note.edit import Append
+from memoranda.note.names import Looseness
 
 REST_OF_ID = "1111-4222-8333-444455556666"
 # An id with the same first digits as another one, as a file name shows them.
@@ -312,3 +314,79 @@ def test_a_path_that_only_the_project_has_means_its_note(terminal: Any, archived
     (terminal.home / "archive" / archived_path).unlink()
     ran = terminal("delete", "--dry-run", f"archive/{archived_path}")
     assert ran.out == f"Would delete note: archive/{archived_path}\n"
+
+
+def plant(memory: MemorySession, header: str) -> None:
+    """Write a note `trap.md` whose header claims the name of another note."""
+    put_note(memory.engine.layout.root, "trap.md", f"---\n{header}\n---\nNot the note you named.\n")
+
+
+@pytest.mark.parametrize("name", ["notes/plans/Tea.md", "plans/Tea.md"])
+@pytest.mark.parametrize("header", ["title: {}", "aliases: ['{}']", "permalink: {}"])
+def test_the_place_of_a_note_means_it_though_another_note_is_called_so(
+    memory: MemorySession, header: str, name: str
+) -> None:
+    memory.write(Draft("The note.\n", project="notes", folder="plans", title="Tea"))
+    plant(memory, header.format(name))
+    found = memory.find(name, looseness=Looseness.EXACT)
+    assert found.path == "plans/Tea.md"
+
+
+@pytest.mark.parametrize("name", ["notes/plans/tea", "notes/plans/Tea"])
+@pytest.mark.parametrize("header", ["title: {}", "aliases: ['{}']"])
+def test_an_address_as_lists_print_it_means_its_note_though_another_is_called_so(
+    memory: MemorySession, header: str, name: str
+) -> None:
+    memory.write(Draft("The note.\n", project="notes", folder="plans", title="Tea"))
+    plant(memory, header.format(name))
+    found = memory.find(name, looseness=Looseness.EXACT)
+    assert found.path == "plans/Tea.md"
+
+
+def test_a_permalink_means_its_note_though_another_file_is_at_that_path(
+    memory: MemorySession,
+) -> None:
+    memory.write(Draft("One.\n", project="notes", title="Tea"))
+    memory.move("notes/Tea.md", "old/Tea.md")
+    memory.write(Draft("Two.\n", project="notes", title="tea"))
+    found = memory.find("notes/tea")
+    assert found.path == "old/Tea.md"
+
+
+def test_the_place_in_another_project_means_its_note_though_a_title_of_the_default_one_is_so(
+    memory: MemorySession, tmp_path: Path
+) -> None:
+    memory.add_project("work", str(tmp_path / "work"))
+    memory.write(Draft("The note.\n", project="work", title="Tea"))
+    plant(memory, "title: work/Tea.md")
+    found = memory.find("work/Tea.md")
+    assert (found.project, found.path) == ("work", "Tea.md")
+
+
+def test_a_note_is_edited_and_not_the_one_with_its_place_for_an_alias(
+    memory: MemorySession,
+) -> None:
+    memory.write(Draft("The note.\n", project="notes", title="Tea"))
+    plant(memory, "aliases: [notes/Tea.md]")
+    trap = memory.engine.layout.root / "notes" / "trap.md"
+    before = trap.read_bytes()
+    memory.edit("notes/Tea.md", Append("More.\n"))
+    assert trap.read_bytes() == before
+
+
+def test_an_address_with_a_scheme_erases_the_note_at_its_place(memory: MemorySession) -> None:
+    memory.write(Draft("The note.\n", project="notes", title="Tea"))
+    plant(memory, "aliases: [notes/Tea.md]")
+    erased = memory.erase("memory://notes/Tea.md", dry_run=True)
+    assert erased.notes == ("notes/Tea.md",)
+
+
+def test_a_place_and_a_path_below_a_folder_called_as_the_project_are_refused(
+    memory: MemorySession,
+) -> None:
+    memory.write(Draft("One.\n", project="notes", title="Tea"))
+    memory.write(Draft("Two.\n", project="notes", folder="notes", title="Tea"))
+    with pytest.raises(errors.Ambiguous) as raised:
+        memory.find("notes/Tea.md")
+    for name in raised.value.candidates:
+        assert memory.find(name).path.endswith("Tea.md")

@@ -2,9 +2,9 @@
 (AMENDMENTS, 2; contracts 000b, 3.4 and 4.2; 001, 1).
 
 A *form* is a way to compare two names: exactly, without case, without signs (note/names.py). All
-forms are tried, the strictest first. In each form the steps are: path, title or alias, permalink,
-end of a path. The first step that matches decides. If it matches several notes, the name is
-ambiguous. So no looser match ever wins over an exact one.
+forms are tried, the strictest first. In each form the steps are: path, address with the project,
+title or alias, permalink, end of a path. The first step that matches decides. If it matches several
+notes, the name is ambiguous. So no looser match ever wins over an exact one.
 
 The index stores no resolved links, only a folded *key* of each name and of each link (`key`). The
 *candidates* of a link are the notes with its key. So a link works as soon as its note is indexed.
@@ -658,39 +658,64 @@ def _linked(target: str, notes: list[Candidate], form: Form) -> list[Candidate]:
 def _named(name: str, notes: list[Candidate], form: Form) -> list[Candidate]:
     """Return the notes that an identifier means in one form.
 
-    The first of these that matches decides: path, title, permalink, path or title after the
-    project's name, end of a path.
+    The first of these that matches decides: path, title, permalink, title after the project's name,
+    end of a path. Before titles come the place of a file, `work/Tea.md`, and the whole permalink,
+    `work/tea`: lists and replies print them, and anybody can give a note such a title or alias.
     """
     path = name.lstrip("/")
     by_path = _by_path(path, notes, form)
+    by_file = _by_place(name, notes, form, with_extension=True)
+    by_address = [
+        note
+        for note in notes
+        if _without_project(name, note.project)
+        and form.address(note.permalink) == form.address(name)
+    ]
     if by_path:
         # In project `notes`, `notes/x` may be a path in a folder `notes` of the project. It may
-        # also be the permalink of another note, `x`. Then it is ambiguous.
-        by_exact_permalink = [note for note in notes if note.permalink == name and "/" in name]
-        return list(dict.fromkeys([*by_path, *by_exact_permalink]))
+        # also be the place of another note, `x`, or its permalink. Then it is ambiguous.
+        by_exact_address = [note for note in by_address if note.permalink == name]
+        return list(dict.fromkeys([*by_path, *by_file, *by_exact_address]))
 
     return (
-        _by_title(name, notes, form)
+        by_file
+        or by_address
+        or _by_place(name, notes, form)
+        or _by_title(name, notes, form)
         or _by_permalink(name, notes, form)
-        or _named_in_project(name, notes, form)
+        or _titled_in_project(name, notes, form)
         or _by_path_end(path, notes, form)
     )
 
 
-def _named_in_project(name: str, notes: list[Candidate], form: Form) -> list[Candidate]:
-    """Return the notes whose path, or else title, follows their project's name in `name`.
+def _by_place(
+    name: str, notes: list[Candidate], form: Form, *, with_extension: bool = False
+) -> list[Candidate]:
+    """Return the notes whose path follows their project's name in `name`.
 
-    `work/Tea` means the note `Tea.md` of project `Work`, or else the note with the title "Tea".
+    `work/Tea` and `work/Tea.md` mean the note `Tea.md` of project `Work`.
 
-    form: the form in which names are compared.
+    form: the form in which paths are compared.
+    with_extension: whether the extension must be there: only `work/Tea.md` means the note.
     """
-    by_path: list[Candidate] = []
-    by_title: list[Candidate] = []
+    matches: list[Candidate] = []
     for note in notes:
-        inner_name = _without_project(name, note.project)
-        by_path += _by_path(inner_name, [note], form)
-        by_title += _by_title(inner_name, [note], form)
-    return by_path or by_title
+        inner_path = _without_project(name, note.project)
+        if not _by_path(inner_path, [note], form):
+            continue
+        if not with_extension or form.address(inner_path) == form.address(note.path):
+            matches.append(note)
+    return matches
+
+
+def _titled_in_project(name: str, notes: list[Candidate], form: Form) -> list[Candidate]:
+    """Return the notes whose title follows their project's name in `name`.
+
+    `work/Tea` means the note with the title "Tea" of project `Work`.
+
+    form: the form in which titles are compared.
+    """
+    return [note for note in notes if _by_title(_without_project(name, note.project), [note], form)]
 
 
 def _without_project(name: str, project: str) -> str:

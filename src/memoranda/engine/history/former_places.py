@@ -510,6 +510,21 @@ def place_of(touched: Touched) -> Place:
     return touched.project, touched.path
 
 
+def moved_by(change: Change, place: Place) -> Place | None:
+    """Return where a change moved the file of `place`. None if it did not move it."""
+    for removed_position, written_position in change.moves_by_rewriting().items():
+        if place_of(change.files[removed_position]) == place:
+            return place_of(change.files[written_position])
+    project, path = place
+    for touched in change.files:
+        if touched.do != StepKind.MOVE or touched.project != project:
+            continue
+        new_path = touched.path_after_move(path)
+        if new_path is not None:
+            return project, new_path
+    return None
+
+
 def _came_from(memory: HistoryVerbs, change: Change, place: Place) -> Place | None:
     """Return where a note was before a change brought it to `place`.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import heapq
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
@@ -9,6 +10,13 @@ from datetime import datetime
 
 from memoranda.clock import parse_stamp
 from memoranda.engine.engine import verb
+from memoranda.engine.history.former_places import (
+    PlacedChange,
+    changes_of_note,
+    departures,
+    moved_by,
+    place_of,
+)
 from memoranda.engine.history.log import LogVerbs
 from memoranda.engine.history.past_privacy import PastPrivacy
 from memoranda.engine.history.undo import concerns, is_upkeep
@@ -201,20 +209,63 @@ class Restoring:
     def _replaced_texts(
         self, place: Location, past_privacy: PastPrivacy | None
     ) -> Iterator[tuple[Change, Touched]]:
-        """Yield each change that replaced a text at `place`, with its step on the note.
+        """Yield each change that replaced a text of the note at `place`, with its step on the note.
 
-        The newest change comes first. If the caller named a change, only this change is yielded.
+        The newest change comes first. Changes from before the note came to this place are included,
+        and changes of other notes that were at the place. If the caller named a change, only this
+        change is yielded.
 
         past_privacy: hides steps from the caller, which are left out. None for the owner.
         """
-        for change in self._history.changes_at(place.project, place.path):
+        by_note = self._steps_on_note(place)
+        by_place = self._steps_at(place)
+        last_step: tuple[int, Touched] | None = None
+        for change, text in heapq.merge(by_note, by_place, key=lambda pair: -pair[0].number):
             if self._number is not None and change.number != self._number:
                 continue
-            for text in change.texts():
-                if not _replaced_text_at(text, place):
-                    continue
-                if self._session.may_see(change, text, past_privacy):
-                    yield change, text
+            # Most steps are in both.
+            if (change.number, text) == last_step:
+                continue
+            last_step = (change.number, text)
+            if _has_replaced_text(text) and self._session.may_see(change, text, past_privacy):
+                yield change, text
+
+    def _steps_on_note(self, place: Location) -> Iterator[tuple[Change, Touched]]:
+        """Yield the steps on the note at `place`, wherever it was, with their changes."""
+        for placed in changes_of_note(self._session, place):
+            change = placed.change
+            for step in change.texts():
+                if place_of(step) == placed.place or (
+                    place_of(step) == placed.place_before and not self._is_latest
+                ):
+                    yield change, step
+            if _makes_note(placed):
+                # Older changes at this place are about other notes.
+                return
+
+    def _steps_at(self, place: Location) -> Iterator[tuple[Change, Touched]]:
+        """Yield the steps at `place`, with their changes.
+
+        If a note is there now, steps on a note that went to another place are left out, unless the
+        caller named a change. The note that is there must not get the text of another living note.
+        """
+        departure = 0
+        is_departure_the_end = self._number is None and self._is_file(place)
+        if is_departure_the_end:
+            departure = max(departures(self._session, place), default=0)
+        for change in self._history.changes_at(place.project, place.path):
+            if change.number < departure:
+                return
+            for step in change.texts():
+                if step.place == place:
+                    yield change, step
+            if is_departure_the_end and moved_by(change, (place.project, place.path)) is not None:
+                return
+
+    def _is_file(self, place: Location) -> bool:
+        """Whether a file is at a place."""
+        source = source_at(self._engine, place.project, place.root)
+        return read_or_none(source, place.path) is not None
 
     def _target(self, origin: Location) -> _Target:
         """Return where to write the restored text.
@@ -365,9 +416,17 @@ def _first_other(
     return None
 
 
-def _replaced_text_at(text: Touched, place: Location) -> bool:
-    """Whether a step replaced a text at `place`, and the history still has this text."""
-    return text.place == place and text.do != StepKind.MOVE and text.old is not None and text.kept
+def _has_replaced_text(step: Touched) -> bool:
+    """Whether a step replaced or removed a text that the history still has."""
+    return step.do != StepKind.MOVE and step.old is not None and step.kept
+
+
+def _makes_note(placed: PlacedChange) -> bool:
+    """Whether a change made the note that it is about, and did not bring it back."""
+    change = placed.change
+    if change.undoes is not None or change.verb == "restore" or placed.place_before is not None:
+        return False
+    return any(step.makes_file and place_of(step) == placed.place for step in change.files)
 
 
 class RestoreVerbs(LogVerbs):

@@ -16,7 +16,7 @@ from memoranda.engine.history.former_places import (
     digest_after,
     end_before_rename,
     is_same_text,
-    place_of,
+    moved_by,
     texts_of,
 )
 from memoranda.engine.history.verbs import HistoryVerbs
@@ -121,7 +121,7 @@ def _left_for(memory: HistoryVerbs, place: Place, only_same: bool) -> Place | No
     with suppress(MemorandaError):
         location = memory.locate("/".join(place))
         for change in memory.changes_at(location):
-            next_place = _moved_by(change, place)
+            next_place = moved_by(change, place)
             if next_place is not None:
                 return next_place
 
@@ -150,21 +150,6 @@ def _renamed_to(memory: HistoryVerbs, location: Location) -> Place | None:
         end = end_before_rename(memory, new_location, digest)
         if end is not None and end.place == location:
             return info.project, info.path
-    return None
-
-
-def _moved_by(change: Change, place: Place) -> Place | None:
-    """Return where a change moved the file of `place`. None if it did not move it."""
-    for removed_position, written_position in change.moves_by_rewriting().items():
-        if place_of(change.files[removed_position]) == place:
-            return place_of(change.files[written_position])
-    project, path = place
-    for touched in change.files:
-        if touched.do != StepKind.MOVE or touched.project != project:
-            continue
-        new_path = touched.path_after_move(path)
-        if new_path is not None:
-            return project, new_path
     return None
 
 

@@ -34,6 +34,10 @@ def test_memories_in_the_old_folders_are_listed_with_their_phase(home: Path, ter
     assert phases == {SHORT: ("inbox", "buy milk"), LONG: ("organized", "likes tea")}
 
 
+def test_a_home_with_only_the_old_folders_is_not_called_empty(home: Path, terminal: Any) -> None:
+    assert terminal("--home", str(home), "list").err == ""
+
+
 def test_a_memory_in_an_old_folder_keeps_its_bytes_until_it_is_written(
     home: Path, terminal: Any
 ) -> None:

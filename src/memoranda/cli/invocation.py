@@ -33,8 +33,17 @@ COMPLETE_VARIABLE = "_MEMORY_COMPLETE"
 """The environment variable with which a shell asks for completions."""
 # Commands whose own output counts the unreadable files.
 _REPORT_UNREADABLE = ("status", "doctor")
-# A folder with any of these is a home, also without its state.
-_PARTS_OF_A_HOME = (".memoranda", "config.yaml", "categories", "notes", "memory.md")
+# A folder with any of these is a home, also without its state. The last two are in homes of an older
+# program (sources/old_folders.py).
+_PARTS_OF_A_HOME = (
+    ".memoranda",
+    "config.yaml",
+    "categories",
+    "notes",
+    "memory.md",
+    "short-term",
+    "long-term",
+)
 # Commands that say nothing of a missing file or home: `config` writes the file, `hook` runs in the
 # middle of a session, and `serve` takes the file up when it appears.
 _SILENT_ABOUT_PLACES = ("config", "hook", "serve")

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from memoranda.engine import MemorySession
     from memoranda.faces.tool import Registry
     from memoranda.serve.auth import Access
-    from memoranda.serve.daemon import Web
+    from memoranda.serve.daemon import MakeHttpServer
     from memoranda.serve.http import HttpServer, Place
     from memoranda.serve.sessions import McpSessions
     from memoranda.serve.socket import Listener, Methods
@@ -174,10 +174,10 @@ def _checked_place(
         if is_open or public_url or hosts or origins:
             raise Usage("--no-token, --public-url, --allow-host and --allow-origin need --http")
         return None
-    from memoranda.serve.http import Place, place_of
+    from memoranda.serve.http import Place, host_and_port
 
     public = public_url.rstrip("/") if public_url else None
-    host, port = place_of(address)
+    host, port = host_and_port(address)
     place = Place(host, port, is_open, public, split_list(hosts), split_list(origins))
     place.check()
     return place
@@ -277,9 +277,9 @@ def page(call: Invocation, *, http: Text, no_open: bool) -> int | None:
         return None
 
     # No server runs, so this command serves the page itself.
-    from memoranda.serve.http import Place, place_of
+    from memoranda.serve.http import Place, host_and_port
 
-    host, port = place_of(http or "127.0.0.1:8377")
+    host, port = host_and_port(http or "127.0.0.1:8377")
     place = Place(host, port)
     place.check()
     _log_to(None, logging.WARNING)
@@ -368,8 +368,8 @@ def _serve(call: Invocation, settings: Settings, service: Service) -> int:
     from memoranda.engine import open_session
     from memoranda.jobs import dream
     from memoranda.jobs.lifecycle import FACE, Scheduler
+    from memoranda.serve.call_queue import collect_garbage
     from memoranda.serve.daemon import Daemon
-    from memoranda.serve.turns import collect_garbage
     from memoranda.sources.layout import Layout
 
     layout = Layout(settings.home)
@@ -571,7 +571,7 @@ def _warn_without_token(access: Access) -> None:
 
 def _web_factory(
     call: Invocation, memory: MemorySession, service: Service, http_socket: socket
-) -> Web:
+) -> MakeHttpServer:
     """Return the factory of the HTTP server. With a public address, the server has OAuth.
 
     memory: the memory of the home's owner.

@@ -130,6 +130,7 @@ def public_address(host: str) -> str:
         if not is_public(address):
             raise NoDocument("its host is not on the public Internet")
     ipv4_addresses = [address for address in addresses if ":" not in address]
+    # The least one, so that the choice does not depend on the order of the answer.
     return min(ipv4_addresses or addresses)
 
 
@@ -184,7 +185,7 @@ class Documents:
     def get(self, url: str) -> dict[str, Any]:
         """Return the document at `url`. Raises NoDocument."""
         result = self._results.get(url)
-        if result is None or time.monotonic() >= result.until:
+        if result is None or time.monotonic() >= result.valid_until:
             result = self._fetch_result(url)
             if len(self._results) >= _MAX_REMEMBERED:
                 self._results.clear()
@@ -205,9 +206,9 @@ class Documents:
 class _FetchResult(NamedTuple):
     """The result of fetching a document.
 
-    until: how long it is remembered, in seconds of `time.monotonic`.
+    valid_until: when it must be fetched again, in seconds of `time.monotonic`.
     document: the document, or the error.
     """
 
-    until: float
+    valid_until: float
     document: dict[str, Any] | NoDocument

@@ -48,14 +48,15 @@ from memoranda.serve.auth import (
     least_scope,
     may_use,
 )
+from memoranda.serve.call_queue import InternalError, Stopping
 from memoranda.serve.connections import LOOPBACK, Connection
 from memoranda.serve.mcp import Handlers, ServerIdentity, agent_of, client_text
 from memoranda.serve.middleware import (
-    CALL,
+    ADMITTED,
     HANDLERS,
     TOKEN,
     TOO_LATE,
-    BodyInTime,
+    BodyLimits,
     Health,
     HostAndOrigin,
     Metrics,
@@ -63,7 +64,6 @@ from memoranda.serve.middleware import (
     RequestRefused,
 )
 from memoranda.serve.socket import LIMIT
-from memoranda.serve.turns import InternalError, Stopping
 
 if TYPE_CHECKING:
     from memoranda.engine import MemorySession
@@ -178,7 +178,7 @@ def _url_host(host: str) -> str:
     return f"[{host}]" if ":" in host else host
 
 
-def place_of(text: str) -> tuple[str, int]:
+def host_and_port(text: str) -> tuple[str, int]:
     """Split the value of `--http` into a host and a port. Raises ConfigError.
 
     `0.0.0.0:80` gives ("0.0.0.0", 80), `[::1]:80` gives ("::1", 80), and `80` gives
@@ -212,7 +212,7 @@ class Homes:
         self._registry_for = registry_for
         self._lock = threading.Lock()
         # The key is the place of the space (None for the home), and the sorted projects.
-        self._open: dict[tuple[str | None, tuple[str, ...]], MemorySession] = {}
+        self._open_memories: dict[tuple[str | None, tuple[str, ...]], MemorySession] = {}
         self._open_contexts = ExitStack()
 
     def memory(self, space: Space | None, projects: tuple[str, ...] = ()) -> MemorySession:
@@ -226,10 +226,10 @@ class Homes:
         # Calls with the same space and projects share one open memory.
         key = (space.place if space else None, tuple(sorted(projects)))
         with self._lock:
-            if key not in self._open:
+            if key not in self._open_memories:
                 session = self._session(space, projects)
-                self._open[key] = self._open_contexts.enter_context(session)
-            return self._open[key]
+                self._open_memories[key] = self._open_contexts.enter_context(session)
+            return self._open_memories[key]
 
     def _session(
         self, space: Space | None, projects: tuple[str, ...]
@@ -269,13 +269,13 @@ class AdmittedRequest:
     token: the caller's token. None means the owner, who needs none.
     space: the space that the request is for. None means the home.
     server: the server that admitted it.
-    did: the names of the tools that the request called, for the log.
+    called_tools: the names of the tools that the request called, for the log.
     """
 
     token: StoredToken | None
     space: Space | None
     server: HttpServer
-    did: list[str] = field(default_factory=list)
+    called_tools: list[str] = field(default_factory=list)
 
     @property
     def scope(self) -> str:
@@ -294,7 +294,7 @@ class AdmittedRequest:
             return self.token.projects
         return ()
 
-    def caller(
+    def memory_of_caller(
         self, memory: MemorySession, agent_name: str, face: str, client: str
     ) -> MemorySession:
         """Return `memory` as this caller may use it: with the caller's agent and rights.
@@ -304,12 +304,13 @@ class AdmittedRequest:
         face: the interface of the call, such as `mcp`, for the ledger.
         client: the name under which the ledger records the client.
         """
+        # Without a token, the caller belongs to no session of its own.
         session: dict[str, str] = {}
         if self.token is not None:
             session["session"] = self.token.id
-        memory = memory.as_caller(self._agent(agent_name), face, client=client, **session)
-        memory.only_reads = self.scope == "read"
-        return memory
+        caller_memory = memory.as_caller(self._agent(agent_name), face, client=client, **session)
+        caller_memory.only_reads = self.scope == "read"
+        return caller_memory
 
     def _agent(self, agent_name: str) -> str | None:
         """Return the agent as which the caller acts: the first one that is set.
@@ -341,8 +342,8 @@ class _HttpHandlers(Handlers):
         """
         if params.name not in self._registry.tools:
             return await super().call(ctx, params)
-        request: AdmittedRequest = ctx.request.scope[CALL]
-        request.did.append(params.name)
+        admitted_request: AdmittedRequest = ctx.request.scope[ADMITTED]
+        admitted_request.called_tools.append(params.name)
         begin = time.perf_counter()
         outcome = "error"
         try:
@@ -351,23 +352,31 @@ class _HttpHandlers(Handlers):
                 outcome = "ok"
             return result
         finally:
-            request.server.metrics.count_call(params.name, outcome, time.perf_counter() - begin)
+            seconds = time.perf_counter() - begin
+            admitted_request.server.metrics.count_call(params.name, outcome, seconds)
 
-    async def _take(self, ctx: Any, call: Callable[[MemorySession], T]) -> T:
+    async def _run_for_caller(self, ctx: Any, call: Callable[[MemorySession], T]) -> T:
         """Run `call` on a thread, with the memory of the request's caller.
 
         ctx: the context of the request, from the SDK.
         """
-        request: AdmittedRequest = ctx.request.scope[CALL]
+        admitted_request: AdmittedRequest = ctx.request.scope[ADMITTED]
         client = self._client(ctx)
         if client:
             client_name = client.name
         else:
+            # "my-editor/2.1 (Linux)" gives "my-editor".
             client_name = ctx.request.headers.get("user-agent", "").partition("/")[0]
         client_label = f"http {client_text(client, '')}".strip()
-        return await request.server.run(
-            request, lambda memory: call(request.caller(memory, client_name, "mcp", client_label))
-        )
+
+        def call_as_caller(memory: MemorySession) -> T:
+            return call(
+                admitted_request.memory_of_caller(
+                    memory, agent_name=client_name, face="mcp", client=client_label
+                )
+            )
+
+        return await admitted_request.server.run(admitted_request, call_as_caller)
 
 
 class HttpServer:
@@ -416,7 +425,7 @@ class HttpServer:
         self._server: _Uvicorn | None = None
         self._serving: asyncio.Task[None] | None = None
         self.metrics = Metrics()
-        self.seen: dict[str, datetime] = {}
+        self.last_uses: dict[str, datetime] = {}
         """When each token was last used with this server, by the token's id."""
         own_pages = pages(self) if pages else ()
         self.app = self._application([*routes, *own_pages])
@@ -443,14 +452,18 @@ class HttpServer:
         mcp_paths = ("/mcp", "/mcp/", "/s/{space}/mcp", "/s/{space}/mcp/")
         mcp_routes = [Route(path, endpoint, methods=["POST", "OPTIONS"]) for path in mcp_paths]
         health = Health(
-            self.metrics, self.stopping, self.homes.memory(None), self.connections, self.admitted
+            self.metrics,
+            self.stopping,
+            memory=self.homes.memory(None),
+            connections=self.connections,
+            admit=self.admit,
         )
         return Starlette(
             routes=[*mcp_routes, *health.routes(), *further_routes],
             middleware=[
                 Middleware(RequestLog, counts=self.metrics.requests),
                 Middleware(HostAndOrigin, settings=security, public=self._place.public),
-                Middleware(BodyInTime),
+                Middleware(BodyLimits),
             ],
             exception_handlers=HANDLERS,
             lifespan=self._lifespan,
@@ -515,16 +528,19 @@ class HttpServer:
         if request.method != "POST":
             why = "Send requests with POST; there are no streams or sessions here."
             raise RequestRefused(405, why, allow="POST")
-        call = scope[CALL] = self.admitted(request)
-        manager = await self._manager(call)
+        admitted_request = self.admit(request)
+        # The handlers and the log find it there.
+        scope[ADMITTED] = admitted_request
+        manager = await self._manager(admitted_request)
         try:
-            await manager.handle_request(_accepting(scope), receive, send)
+            await manager.handle_request(_with_accept_header(scope), receive, send)
         except TimeoutError:
             raise RequestRefused(408, TOO_LATE) from None
 
-    def admitted(self, request: Request) -> AdmittedRequest:
+    def admit(self, request: Request) -> AdmittedRequest:
         """Check the token, the space and the rate of a request. Raises RequestRefused."""
         token = self._token_of(request)
+        # The log names the token of a request that is refused below, too.
         request.scope[TOKEN] = token
         space = self._space_of(request, token)
         if token is not None:
@@ -532,7 +548,7 @@ class HttpServer:
             if refusal:
                 retry_after = str(refusal.wait_seconds)
                 raise RequestRefused(429, refusal.reason, retry_after=retry_after)
-            self.seen[token.id] = self.access.clock()
+            self.last_uses[token.id] = self.access.clock()
             # A request is not refused only because the day of the last use cannot be stored.
             with suppress(StorageError):
                 self.access.record_use(token)
@@ -544,6 +560,7 @@ class HttpServer:
         None if the request has no token and the server needs none.
         """
         kind, _, secret = request.headers.get("authorization", "").partition(" ")
+        # Where no token is needed, a wrong one is refused all the same.
         if not kind and self._place.is_open:
             return None
         path = request.url.path
@@ -603,6 +620,7 @@ class HttpServer:
         """
         if self.stopping.is_set():
             raise Stopping
+        # A call waits for locks only until the server must stop.
         stoppable = waits_until(self.stopping)(
             lambda: work(self.homes.memory(call.space, call.projects))
         )
@@ -631,6 +649,7 @@ class HttpServer:
                 assert self._tasks is not None
                 whole_registry = await asyncio.to_thread(self.homes.registry, call.space)
                 registry = _limited_registry(whole_registry, offer)
+                # Returns what `_run_manager` passes to `task_status.started`. The task goes on.
                 self._managers[offer] = await self._tasks.start(self._run_manager, registry)
             return self._managers[offer]
 
@@ -697,7 +716,7 @@ def _limited_registry(whole_registry: Registry, offer: _Offer) -> Registry:
     return Registry(toolsets, whole_registry.hooks)
 
 
-def _accepting(scope: Scope) -> Scope:
+def _with_accept_header(scope: Scope) -> Scope:
     """Return `scope` with an Accept header, which the SDK demands.
 
     A client that sends none accepts any type (RFC 9110, 12.5.1).

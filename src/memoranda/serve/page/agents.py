@@ -111,7 +111,7 @@ def show(visit: Visit) -> Response:
         agents=cards,
         most_a_day=max((max(card.days) for card in cards), default=0),
         tokens=[(token, token.is_valid(now)) for token in state.server.access.tokens()],
-        seen=state.server.seen,
+        seen=state.server.last_uses,
     )
 
 

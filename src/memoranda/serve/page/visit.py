@@ -35,7 +35,7 @@ from memoranda.note.model import Note
 from memoranda.query import Query
 from memoranda.serve.auth import PageVisitors, digest
 from memoranda.serve.http import AdmittedRequest, HttpServer
-from memoranda.serve.middleware import RequestRefused, in_time
+from memoranda.serve.middleware import RequestRefused, timed_receive
 from memoranda.serve.page.addresses import id_url, note_url
 from memoranda.serve.page.deleted_lately import deleted_lately
 from memoranda.serve.page.framing import framed
@@ -364,7 +364,7 @@ class PageEndpoint:
         self._answer = answer
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        request = Request(scope, in_time(receive))
+        request = Request(scope, timed_receive(receive))
         try:
             answer = await self._answer(request)
         except RequestRefused as refused:
@@ -400,7 +400,7 @@ async def viewed(
         call = AdmittedRequest(None, None, server)
     elif _is_api(request):
         # A token counts for `/api` only, not for the page.
-        call = server.admitted(request)
+        call = server.admit(request)
     else:
         raise RequestRefused(401, "This page is opened by the command: memory page")
     # A form must send this text back. Another site cannot, since only the holder of the cookie can
@@ -423,7 +423,9 @@ async def viewed(
             if request.method == "POST" and not _is_api(request):
                 memory.own_secret_mode = mode_for(memory, fields)
         else:
-            memory = call.caller(memory, agent_name, "http", f"http {agent_name}")
+            memory = call.memory_of_caller(
+                memory, agent_name=agent_name, face="http", client=f"http {agent_name}"
+            )
         return Visit(request, memory, fields, csrf, begin_page)
 
     # Set when the view is sure that it will answer with its page. Views run on other threads.

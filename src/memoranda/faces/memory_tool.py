@@ -292,7 +292,7 @@ def _listing(files: Files, inner_path: str, path: str) -> str:
     rows = [f"{head}, excluding hidden items and node_modules:", f"{_FOLDER_SIZE}\t{path}"]
     # A folder may be deleted while it is listed.
     with suppress(NotFound):
-        _list_level(files, inner_path, path.rstrip("/"), 2, rows)
+        _list_level(files, inner_path, path.rstrip("/"), levels=2, rows=rows)
     return "\n".join(rows)
 
 
@@ -594,7 +594,7 @@ def _list_level(
         rows.append(f"{_FOLDER_SIZE}\t{shown_name}/")
         if levels > 1 and not place.link:
             folder_path = f"{inner_path}/{name}" if inner_path else name
-            _list_level(files, folder_path, shown_name, levels - 1, rows)
+            _list_level(files, folder_path, shown_name, levels=levels - 1, rows=rows)
 
 
 def size(count: int) -> str:

@@ -395,7 +395,13 @@ class Hooks:
         self, kind: str, tool: str | None = None, data: Any = None, error: str | None = None
     ) -> None:
         """Send an event to all subscribers, and to all hooks with `on_event`."""
-        event = Event(kind, stamp(self._clock()), tool, data, error)
+        event = Event(
+            type=kind,
+            timestamp=stamp(self._clock()),
+            tool_name=tool,
+            data=data,
+            error=error,
+        )
         for subscription in self._subscriptions:
             subscription.waiting.append(event)
         for hook in self._hooks_having("on_event"):

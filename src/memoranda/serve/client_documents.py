@@ -79,10 +79,11 @@ def _checked_parts(url: str) -> SplitResult:
     if not is_safe or not has_path or parts.fragment:
         raise NoDocument("it must be https://HOST/PATH")
     try:
-        is_https_port = parts.port in (None, _PORT)
+        # An address without a port means the usual one.
+        port = _PORT if parts.port is None else parts.port
     except ValueError:
-        is_https_port = False
-    if not is_https_port:
+        raise NoDocument(f"it must be at port {_PORT}") from None
+    if port != _PORT:
         raise NoDocument(f"it must be at port {_PORT}")
     return parts
 

@@ -66,6 +66,7 @@ from memoranda.serve.middleware import (
 from memoranda.serve.socket import LIMIT
 
 if TYPE_CHECKING:
+    from memoranda.config import Settings
     from memoranda.engine import MemorySession
 
 T = TypeVar("T")
@@ -237,14 +238,16 @@ class Homes:
         """Return a memory that is not open yet. `memory` explains the arguments."""
         from memoranda.engine import open_session
 
+        home = str(self._memory.home)
         settings = self._memory.settings
-        home = str(space.home if space else self._memory.home)
-        if space and space.database:
-            home = settings.address_of(space.database)
+        own_settings: Settings | None = settings
+        if space:
+            home = settings.address_of(space.database) if space.database else str(space.home)
+            # A space has its own configuration, which is read there.
+            own_settings = None
         return open_session(
             home,
-            # A space has its own configuration.
-            config=None if space else settings,
+            config=own_settings,
             face="mcp",
             clock=self._memory.clock,
             only=projects,
@@ -295,37 +298,47 @@ class AdmittedRequest:
         return ()
 
     def memory_of_caller(
-        self, memory: MemorySession, agent_name: str, face: str, client: str
+        self, memory: MemorySession, *, client_name: str, face: str, recorded_client: str
     ) -> MemorySession:
         """Return `memory` as this caller may use it: with the caller's agent and rights.
 
         memory: the memory of the home or space.
-        agent_name: the name that the client gives itself.
+        client_name: the name that the client gives itself, which may tell its agent.
         face: the interface of the call, such as `mcp`, for the ledger.
-        client: the name under which the ledger records the client.
+        recorded_client: the name under which the ledger records the client.
         """
         # Without a token, the caller belongs to no session of its own.
         session: dict[str, str] = {}
         if self.token is not None:
             session["session"] = self.token.id
-        caller_memory = memory.as_caller(self._agent(agent_name), face, client=client, **session)
+        agent = self._agent(client_name)
+        caller_memory = memory.as_caller(agent, face, client=recorded_client, **session)
         caller_memory.only_reads = self.scope == "read"
         return caller_memory
 
-    def _agent(self, agent_name: str) -> str | None:
+    def _agent(self, client_name: str) -> str | None:
         """Return the agent as which the caller acts: the first one that is set.
 
         1. the agent of the token, or in a space the name of the token's member
         2. the agent that the server was told to take for every caller
         3. the agent that the client's own name stands for
 
-        agent_name: the name that the client gives itself.
+        client_name: the name that the client gives itself.
         """
         token_agent = None
         if self.token is not None:
             token_agent = self.token.agent if self.space is None else self.token.member
         identity = self.server.identity
-        return token_agent or identity.agent or agent_of(agent_name, identity.clients)
+        return token_agent or identity.agent or agent_of(client_name, identity.clients)
+
+
+def program_of(request: Request) -> str:
+    """Return the name of the program that sends a request: "my-editor" for "my-editor/2.1 (Linux)".
+
+    "" if the request does not name it.
+    """
+    name, _, _ = request.headers.get("user-agent", "").partition("/")
+    return name
 
 
 class _HttpHandlers(Handlers):
@@ -365,14 +378,13 @@ class _HttpHandlers(Handlers):
         if client:
             client_name = client.name
         else:
-            # "my-editor/2.1 (Linux)" gives "my-editor".
-            client_name = ctx.request.headers.get("user-agent", "").partition("/")[0]
+            client_name = program_of(ctx.request)
         client_label = f"http {client_text(client, '')}".strip()
 
         def call_as_caller(memory: MemorySession) -> T:
             return call(
                 admitted_request.memory_of_caller(
-                    memory, agent_name=client_name, face="mcp", client=client_label
+                    memory, client_name=client_name, face="mcp", recorded_client=client_label
                 )
             )
 
@@ -574,7 +586,8 @@ class HttpServer:
         token = self.access.find(secret.strip())
         address = f"{self._place.public}{path.rstrip('/')}"
         # A token of OAuth is only for the address that it was given out for (its audience).
-        if token is None or token.audience not in (None, address):
+        is_for_here = token is not None and (token.audience is None or token.audience == address)
+        if token is None or not is_for_here:
             why = "This token is unknown, expired or revoked, or for another address."
             challenge = self._challenge(path, 'error="invalid_token"')
             raise RequestRefused(401, why, "invalid_token", www_authenticate=challenge)

@@ -796,11 +796,11 @@ class Handlers:
         templates = self._registry.templates
         resources = self._registry.resources
 
-        def read(memory: MemorySession) -> Result:
+        def read_resource(memory: MemorySession) -> Result:
             check_sizes({"uri": params.uri})
             return resource_result(memory, templates, params.uri, resources)
 
-        return await self._answer(ctx, read, uri=params.uri)
+        return await self._answer(ctx, read_resource, uri=params.uri)
 
     async def complete(self, ctx: Any, params: Any) -> Result:
         """Return values that begin with the typed text, for a variable of a resource template.

@@ -490,7 +490,7 @@ class Health:
         connections = None
         if is_readable:
             caller_memory = admitted_request.memory_of_caller(
-                self._memory, agent_name="", face="http", client="metrics"
+                self._memory, client_name="", face="http", recorded_client="metrics"
             )
             notes = await self._notes_seen(caller_memory)
             connections = self._connections()

@@ -282,6 +282,48 @@ class Lines:
         return [line + b"\n" for line in whole_lines[:-1].split(b"\n")]
 
 
+class _UnsentLines:
+    """Lines that wait until the daemon takes them, the first one first.
+
+    lines: these lines. The daemon may have taken a part of the first one.
+    byte_count: the bytes of all these lines together.
+    """
+
+    def __init__(self) -> None:
+        self.lines: list[bytes] = []
+        self.byte_count = 0
+        # How many bytes of the first line the daemon has taken.
+        self._sent_bytes = 0
+
+    def add(self, line: bytes) -> None:
+        """Add a line behind the others."""
+        self.lines.append(line)
+        self.byte_count += len(line)
+
+    def send_to(self, daemon: int) -> bool:
+        """Send as much of the first line as the daemon takes without blocking.
+
+        Returns whether the daemon has now taken the whole line, which is then removed.
+
+        daemon: the descriptor of the connection to it.
+
+        Raises BlockingIOError if it takes nothing now, and OSError if it takes nothing more.
+        """
+        line = self.lines[0]
+        self._sent_bytes += posix.write(daemon, memoryview(line)[self._sent_bytes :])
+        if self._sent_bytes < len(line):
+            return False
+        self._sent_bytes = 0
+        self.byte_count -= len(line)
+        del self.lines[0]
+        return True
+
+    def remove(self, unwanted: tuple[bytes, ...]) -> None:
+        """Remove all lines that are one of these."""
+        self.lines = [line for line in self.lines if line not in unwanted]
+        self.byte_count = sum(len(line) for line in self.lines)
+
+
 class Pump:
     """Passes the lines of one session between the client and the daemon.
 
@@ -312,13 +354,10 @@ class Pump:
         self._open_requests: dict[Any, str] = {}
         self._not_for_client = not_for_client
 
-        # The daemon; None once it is lost. Lines that it has not taken yet, the bytes of the first
-        # one that were sent, and the bytes of all.
+        # The daemon; None once it is lost. Its lines, and the lines that it has not taken yet.
         self._daemon: int | None = daemon
         self._daemon_lines = Lines()
-        self._unsent: list[bytes] = []
-        self._sent_bytes = 0
-        self._unsent_bytes = 0
+        self._unsent = _UnsentLines()
         # Since when it owes an answer and has sent nothing. None while it owes none.
         self._daemon_owes_since: float | None = None
         # Whether it takes nothing more. What it has sent before is still read.
@@ -371,7 +410,7 @@ class Pump:
 
     def _needs_server(self) -> bool:
         """Whether the client waits for something while there is no daemon."""
-        if self._unsent or self._client_lines.rest:
+        if self._unsent.lines or self._client_lines.rest:
             return True
         return self._must_have_server and not self._has_client_ended
 
@@ -412,7 +451,7 @@ class Pump:
         """
         inputs = [self._signals]
         is_over = self._has_client_ended or self._is_client_line_too_long or self._stop_signal
-        if not is_over and self._unsent_bytes < _MAX_UNSENT_BYTES:
+        if not is_over and self._unsent.byte_count < _MAX_UNSENT_BYTES:
             inputs.append(0)
         if self._daemon is not None:
             inputs.append(self._daemon)
@@ -423,7 +462,7 @@ class Pump:
         outputs = []
         if self._to_client:
             outputs.append(1)
-        if self._unsent and self._daemon is not None and not self._is_daemon_deaf:
+        if self._unsent.lines and self._daemon is not None and not self._is_daemon_deaf:
             outputs.append(self._daemon)
         return outputs
 
@@ -433,7 +472,7 @@ class Pump:
         if self._stop_signal is not None:
             return
         self._stop_signal = number
-        self._queue_for_daemon(STOP)
+        self._unsent.add(STOP)
         for signal_number in (_signal.SIGINT, _signal.SIGTERM):
             _signal.signal(signal_number, _signal.SIG_DFL)
 
@@ -470,18 +509,13 @@ class Pump:
         None if the daemon owes no answer. The time begins when this is first called while it owes
         one. It begins again with each line that the daemon sends (`_receive_from_daemon`).
         """
-        owes_answer = bool(self._open_requests or self._unsent)
+        owes_answer = bool(self._open_requests or self._unsent.lines)
         if self._daemon is None or not owes_answer:
             self._daemon_owes_since = None
             return None
         if self._daemon_owes_since is None:
             self._daemon_owes_since = time.monotonic()
         return max(0.0, self._daemon_owes_since + _MAX_SILENT_SECONDS - time.monotonic())
-
-    def _queue_for_daemon(self, line: bytes) -> None:
-        """Add a line to those that wait until the daemon takes them."""
-        self._unsent.append(line)
-        self._unsent_bytes += len(line)
 
     def _record_client_end(self) -> None:
         """Record that the client has sent everything, and tell the daemon."""
@@ -491,16 +525,16 @@ class Pump:
             if self._client_lines.rest:
                 self._take_client_block(b"\n")
             if self._daemon is not None:
-                self._queue_for_daemon(END)
+                self._unsent.add(END)
 
     def _take_client_block(self, block: bytes) -> None:
         """Take a block that the client sent."""
         for line in self._client_lines.feed(block):
             self._record_message(line)
-            self._queue_for_daemon(line)
+            self._unsent.add(line)
         if len(self._client_lines.rest) > LIMIT and not self._is_client_line_too_long:
             self._is_client_line_too_long = True
-            self._queue_for_daemon(END)
+            self._unsent.add(END)
 
     def _record_message(self, line: bytes) -> None:
         """Record a line of the client, in case the daemon is lost.
@@ -528,20 +562,14 @@ class Pump:
     def _send_to_daemon(self) -> None:
         """Send the daemon as much of the first waiting line as it takes without blocking."""
         assert self._daemon is not None
-        unsent_part = memoryview(self._unsent[0])[self._sent_bytes :]
         try:
-            self._sent_bytes += posix.write(self._daemon, unsent_part)
+            if self._unsent.send_to(self._daemon):
+                self._has_daemon_taken = True
         except BlockingIOError:
-            return
+            pass
         except OSError:
             # The daemon is not lost before its answers are read: some may have come.
             self._is_daemon_deaf = True
-            return
-        if self._sent_bytes == len(self._unsent[0]):
-            self._unsent_bytes -= self._sent_bytes
-            self._sent_bytes = 0
-            self._has_daemon_taken = True
-            del self._unsent[0]
 
     def _receive_from_daemon(self) -> None:
         """Take a block that the daemon sent, and queue its lines for the client."""
@@ -579,10 +607,11 @@ class Pump:
         assert self._daemon is not None
         posix.close(self._daemon)
         self._daemon = None
-        self._unsent = [line for line in self._unsent if line not in (END, STOP)]
+        # These were for this daemon only.
+        self._unsent.remove((END, STOP))
         # A new server gets the opening lines again, and the lines that this daemon has not taken.
         opening_ids = {id_in(line) for line in self._opening.values()} - {None}
-        unsent_ids = {id_in(line) for line in self._unsent}
+        unsent_ids = {id_in(line) for line in self._unsent.lines}
         ids_for_new_server = opening_ids | unsent_ids
         for id, method in self._open_requests.items():
             if id not in ids_for_new_server:
@@ -614,10 +643,11 @@ class Pump:
     def _become_command(self) -> None:
         """Become `memory mcp` again, which goes on with the session (CONTINUED). Does not return."""
         # A new server must get the opening lines first, unless they are sent anyway.
-        opening_lines = [line for line in self._opening.values() if line not in self._unsent]
+        unsent_lines = self._unsent.lines
+        opening_lines = [line for line in self._opening.values() if line not in unsent_lines]
         repeated = self._lines_with_answer(opening_lines)
         unanswered = [line for line in opening_lines if line not in repeated]
-        lines = [*repeated, *unanswered, *self._unsent, bytes(self._client_lines.rest)]
+        lines = [*repeated, *unanswered, *unsent_lines, bytes(self._client_lines.rest)]
 
         # The lines are passed on in a file without a path.
         if hasattr(posix, "memfd_create"):

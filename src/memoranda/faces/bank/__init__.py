@@ -321,7 +321,7 @@ def _remember(state: ServerState, refusal: BankError, now: datetime) -> None:
         return
     severity = "warning" if refusal.code == "content_processing_failed" else "error"
     message = default_rules().redacted(str(refusal))
-    state.add_failure(refusal.bank, message, severity, now, refusal.is_in_replies)
+    state.add_failure(refusal.bank, message, severity, now, is_in_replies=refusal.is_in_replies)
 
 
 def _reason_of(error: MemorandaError) -> str:
@@ -536,12 +536,13 @@ def _detected_id(
         needed = "is required to detect a project bank"
         if by_alias:
             needed = "is required for project conversations."
-        raise _failure_of("activate", f"Project name {needed}", _NAME_NEEDED, "bank_not_found")
+        reason = f"Project name {needed}"
+        raise _failure_of("activate", reason, details=_NAME_NEEDED, code="bank_not_found")
     if repository is not None:
         return _repository_bank_id(memory, repository)
     place = arguments.get("current_path") or "no current_path was given"
-    message = f"No Git repository found at: {place}"
-    raise _failure_of("activate", message, _REPOSITORY_NEEDED, "bank_not_found")
+    reason = f"No Git repository found at: {place}"
+    raise _failure_of("activate", reason, details=_REPOSITORY_NEEDED, code="bank_not_found")
 
 
 def _repository_bank_id(memory: MemorySession, repository: Repository) -> str:
@@ -670,9 +671,8 @@ def _bank_to_update(state: ServerState, arguments: Arguments) -> tuple[str, str]
         details = (
             "No such bank was activated on this connection. Call activate first, or name the bank."
         )
-        raise _failure_of(
-            "update", f"Memory bank not found: {kind}/auto", details, "bank_not_found"
-        )
+        reason = f"Memory bank not found: {kind}/auto"
+        raise _failure_of("update", reason, details=details, code="bank_not_found")
     if not is_bank_id(id):
         raise _failure_of("update", f"Invalid bank id: {id}", _ID_RULE)
     return kind, id
@@ -847,7 +847,8 @@ def _journal_details(arguments: Arguments) -> dict[str, str]:
     details: dict[str, str] = {}
     for argument, key in _JOURNAL_FIELDS.items():
         value = arguments.get(argument)
-        if value not in (None, ""):
+        is_given = value is not None and value != ""
+        if is_given:
             details[key] = str(value)[:_JOURNAL_CHARACTERS]
     return details
 
@@ -947,8 +948,8 @@ def parse_response(response: Any) -> dict[str, Any]:
         return response
     if isinstance(response, list):
         texts = [text for text in map(_item_text, response) if isinstance(text, str)]
-        # Without a text, this raises the error below.
-        return parse_response(texts[0] if texts else None)
+        if texts:
+            return parse_response(texts[0])
     if isinstance(response, str):
         return _parsed_text(response)
     if hasattr(response, "content"):

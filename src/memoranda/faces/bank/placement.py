@@ -94,7 +94,7 @@ class Placement:
 
         text: the present text of the file.
         """
-        # `breaks` gives the content the line breaks of the text, such as CRLF.
+        # The content gets the line breaks of the text, such as CRLF.
         newline, block = line_break_and_adapted(text or self.content, self.content)
         block = _without_blank_end(_without_blank_start(block))
         level, name = parse_position(self.position)

@@ -467,10 +467,10 @@ class GraphReply:
         return [
             _Item(
                 # They follow the last entity.
-                entity_count - 1,
-                documents.entity_relation(relation),
-                relation,
-                position,
+                number=entity_count - 1,
+                data=documents.entity_relation(relation),
+                relation=relation,
+                position=position,
                 is_unattached=True,
             )
             for position, relation in relations
@@ -759,7 +759,7 @@ def open_nodes(graph: Graph, arguments: Arguments, form: Form) -> Reply:
         if _reached(relation, names, direction, types)
     ]
     hint = _spelling_hint(graph, arguments["names"]) if form.may_have_hint else ""
-    return _reply(graph, keys, relations, arguments, form, hint)
+    return _reply(graph, keys, relations, arguments, form, hint=hint)
 
 
 def _open_neighbours(graph: Graph, arguments: Arguments, form: Form) -> Reply:

@@ -233,11 +233,15 @@ def undo_since(visit: Visit) -> Response:
     other_changes = [change for change in changes if change not in barred]
     listed = [*barred, *other_changes][:_MAX_LISTED_UNDOS]
     writer = RowWriter(memory, listed)
+    # A moment that was typed is none of the spans.
+    span = ""
+    if not visit.text("since"):
+        span = visit.text("span") or _FIRST_SPAN
     return visit.html(
         "undo_since.html",
         agent=name,
         spans=list(_SPANS),
-        span="" if visit.text("since") else visit.text("span") or _FIRST_SPAN,
+        span=span,
         since=since.astimezone(memory.settings.reading_zone),
         rows=[writer.row(change) for change in listed],
         total=len(changes),
@@ -285,6 +289,7 @@ def _moment_since(visit: Visit) -> datetime:
     try:
         moment = datetime.fromisoformat(text)
     except ValueError:
+        # Its year is refused below.
         moment = datetime.min
     # In the first and the last year of the calendar, a time may not exist in another zone.
     if moment.year in (MINYEAR, MAXYEAR):

@@ -40,7 +40,8 @@ def show(visit: Visit) -> Response:
     agents = changes.most_common(_MAX_AGENTS)
     return visit.html(
         "help.html",
-        terms=[as_html(term, "", "", LinkTargets()) for term in _terms(text)],
+        # The text is of no note, and has no links to notes.
+        terms=[as_html(term, project="", path="", targets=LinkTargets()) for term in _terms(text)],
         agents=agents,
         other_agents=len(changes) - len(agents),
         folder=_short_path(memory.home),

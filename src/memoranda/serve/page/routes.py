@@ -47,10 +47,10 @@ from memoranda.serve.page.visit import (
     PageEndpoint,
     View,
     Visit,
+    answer_by_view,
     at_once,
     cookie_name,
     is_foreign,
-    viewed,
 )
 from memoranda.serve.page.words.wording import LANGUAGE_COOKIE, LANGUAGES, language_of
 
@@ -170,7 +170,7 @@ def page_routes(server: HttpServer) -> Sequence[BaseRoute]:
     for path, answer in answers.items():
         routes.append(_route(path, answer, GET))
     for path, (methods, view) in views.items():
-        answer = partial(viewed, server, visitors, view, template=FRAMES.get(path))
+        answer = partial(answer_by_view, server, visitors, view, template=FRAMES.get(path))
         routes.append(_route(path, answer, methods))
     return routes
 

@@ -123,7 +123,7 @@ def query_of(memory: MemorySession, fields: Mapping[str, str]) -> Query:
         "tag": ("tags", lambda text: (*query.tags, text.removeprefix("#"))),
         "agent": ("by", str),
         "from": ("created_from", lambda text: day(text, "from", zone, now=now)),
-        "until": ("created_until", lambda text: day(text, "until", zone, 1, now)),
+        "until": ("created_until", lambda text: day(text, "until", zone, after=1, now=now)),
     }
     filters = {
         query_key: read(fields[field_name])
@@ -458,6 +458,7 @@ def shown_values(memory: MemorySession, hit: Hit, asked: str = "") -> dict[str, 
     whole_words = telling_words(asked)
     title = memory.rules_for_reading().redacted(info.title)
     marks, passage = passage_of(hit)
+    is_by_hand = info.source is None or info.source == BY_HAND
     # What is said of the hit elsewhere: by a coloured word, in the reasons, or as a mark.
     said_elsewhere = {*hit.word_reasons, *hit.share_reasons(), *marks}
     return {
@@ -469,7 +470,7 @@ def shown_values(memory: MemorySession, hit: Hit, asked: str = "") -> dict[str, 
         "about": info.date,
         "is_planted": memory.is_held_back(info),
         "is_archived": info.project.startswith("."),
-        "is_from_elsewhere": info.source not in (None, BY_HAND, info.provenance.who),
+        "is_from_elsewhere": not is_by_hand and info.source != info.provenance.who,
         "title_pieces": _pieces(words, title[:_MAX_TITLE_CHARACTERS], whole_words),
         # What contradicts the hit is told below its passage.
         "marks": [mark for mark in marks if not mark.startswith("newer: ")],
@@ -601,9 +602,16 @@ def _reasons(shares: Mapping[str, float], words: str) -> list[Reason]:
         width = 100 * max(0.0, value) / positive_sum
         # A share below half a percent is no reason that a person wants to read.
         if percent:
-            sentence = _sentence(name, value)
             reasons.append(
-                Reason(name, sentence, words, value, percent, round(start, 1), round(width, 1))
+                Reason(
+                    name=name,
+                    sentence=_sentence(name, value),
+                    words=words,
+                    value=value,
+                    percent=percent,
+                    start=round(start, 1),
+                    width=round(width, 1),
+                )
             )
         start += width
     return reasons

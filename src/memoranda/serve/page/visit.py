@@ -34,7 +34,7 @@ from memoranda.ledger.change import ERASE, FIRST_OF_MACHINE, Change
 from memoranda.note.model import Note
 from memoranda.query import Query
 from memoranda.serve.auth import PageVisitors, digest
-from memoranda.serve.http import AdmittedRequest, HttpServer
+from memoranda.serve.http import AdmittedRequest, HttpServer, program_of
 from memoranda.serve.middleware import RequestRefused, timed_receive
 from memoranda.serve.page.addresses import id_url, note_url
 from memoranda.serve.page.deleted_lately import deleted_lately
@@ -385,7 +385,7 @@ class PageEndpoint:
         await answer(scope, receive, send)
 
 
-async def viewed(
+async def answer_by_view(
     server: HttpServer,
     visitors: PageVisitors,
     view: View,
@@ -404,7 +404,8 @@ async def viewed(
     secret = request.cookies.get(cookie_name(request), "")
     is_owner = bool(secret) and visitors.knows(secret)
     if is_owner:
-        admitted_request = AdmittedRequest(None, None, server)
+        # The owner of the home, who needs no token.
+        admitted_request = AdmittedRequest(token=None, space=None, server=server)
     elif _is_api(request):
         # A token counts for `/api` only, not for the page.
         admitted_request = server.admit(request)
@@ -418,7 +419,7 @@ async def viewed(
     else:
         fields = _join_fields(parse_qsl(request.url.query, keep_blank_values=True))
         _check_lengths(fields)
-    agent_name = request.headers.get("user-agent", "").partition("/")[0]
+    program = program_of(request)
 
     def visit_of(memory: MemorySession) -> Visit:
         """Return the visit, with the memory as the sender of the request may use it."""
@@ -431,9 +432,11 @@ async def viewed(
                 memory.own_secret_mode = mode_for(memory, fields)
         else:
             memory = admitted_request.memory_of_caller(
-                memory, agent_name=agent_name, face="http", client=f"http {agent_name}"
+                memory, client_name=program, face="http", recorded_client=f"http {program}"
             )
-        return Visit(request, memory, fields, csrf, begin_page)
+        return Visit(
+            request=request, memory=memory, fields=fields, csrf=csrf, begin_page=begin_page
+        )
 
     # Set when the view is sure that it will answer with its page. Views run on other threads.
     has_begun = asyncio.Event()

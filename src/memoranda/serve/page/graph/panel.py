@@ -95,6 +95,7 @@ def related_notes(edges: Iterable[Edge], most_named: int = _NAMED) -> list[Relat
             related.notes.append(edge.note)
         else:
             related.more += 1
+    # False sorts before True.
     return sorted(
         relations.values(),
         key=lambda related: (not related.name, related.is_incoming, len(related.notes)),

@@ -121,9 +121,10 @@ def _show_drawing(visit: Visit) -> Response:
     """Show the page for a drawing: its legend, list and caption. The script draws it."""
     shown = drawing(visit)
     groups = shown["groups"]
-    nodes = [
-        node | {"colour": PALETTE[groups[node["cluster"]]["colour"]]} for node in shown["nodes"]
-    ]
+    nodes = []
+    for node in shown["nodes"]:
+        group = groups[node["cluster"]]
+        nodes.append(node | {"colour": PALETTE[group["colour"]]})
     legend = [_legend_group(name, group) for name, group in groups.items()]
     return visit.html(
         "graph_picture.html",

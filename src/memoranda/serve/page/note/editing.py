@@ -158,9 +158,12 @@ def form_instead_of_saving(visit: Visit, info: NoteInfo) -> Response | None:
         text = typed_text(visit)
     except InvalidInput as error:
         return _form_again(visit, info, _as_typed(visit), 400, problem=str(error))
-    if visit.fields.get("take_in") and not info.checksum.startswith(visit.fields["checksum"]):
+    takes_in_changes = bool(visit.fields.get("take_in"))
+    # The form has the checksum of the text from which it was made, or the beginning of it.
+    if takes_in_changes and not info.checksum.startswith(visit.fields["checksum"]):
         return show_conflict(visit, info, 200)
-    if visit.fields.get("preview") or visit.fields.get("take_in"):
+    # If there is nothing to take in, the form comes back as for a preview.
+    if takes_in_changes or visit.fields.get("preview"):
         return _form_again(visit, info, text, 200, draft=draft_of(visit))
     return None
 
@@ -170,7 +173,7 @@ def _form_again(visit: Visit, info: NoteInfo, text: str, status: int, **values: 
     # The form is about the text that the note had when it was first made.
     base = visit.fields.get("base", "").replace("\r\n", "\n")
     checksum = visit.fields.get("checksum", note.checksum)
-    return show_form(visit, note, text, base, status, checksum=checksum, **values)
+    return show_form(visit, note, text=text, base=base, status=status, checksum=checksum, **values)
 
 
 def show_meanwhile(visit: Visit, place: Place) -> Response:
@@ -258,9 +261,9 @@ def show_conflict(visit: Visit, info: NoteInfo, status: int = 409) -> Response:
     return show_form(
         visit,
         note,
-        merged.text(),
-        note.text,
-        status,
+        text=merged.text(),
+        base=note.text,
+        status=status,
         merged=merged,
         author=author,
         difference=differences.between(base or present_text, present_text),
@@ -274,7 +277,8 @@ def ask_about_secret(visit: Visit, info: NoteInfo, refused: SecretRefused) -> Re
     if visit.fields["checksum"] != note.checksum:
         return show_conflict(visit, info)
     visit.ask_about(refused)
-    return show_form(visit, note, text_to_save(visit, note.text), note.text, 400)
+    text = text_to_save(visit, note.text)
+    return show_form(visit, note, text=text, base=note.text, status=400)
 
 
 def offer_as_new_note(visit: Visit, place: tuple[str, str]) -> Response:

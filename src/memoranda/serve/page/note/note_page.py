@@ -148,7 +148,7 @@ def _show_view(visit: Visit, info: NoteInfo, part_name: str | None) -> Response:
     since = visit.memory.journal_stamp()
     note = visit.memory.read(info, count=False)
     if part_name == "edit":
-        return editing.show_form(visit, note, note.text, note.text, since=since)
+        return editing.show_form(visit, note, text=note.text, base=note.text, since=since)
     return _page(visit, info, note)
 
 

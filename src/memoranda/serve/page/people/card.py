@@ -50,9 +50,9 @@ def said_facts(memory: MemorySession, name: str, memories: Iterable[_Learned]) -
         # Masked before it is taken apart: a part of a secret does not look like one.
         sentence = memory.rules_for_reading().redacted(learned.info.title)
         for said in facts_in_sentence(sentence, name):
-            values = [fact.key for fact in facts if fact.category == said.label]
+            keys_of_label = [fact.key for fact in facts if fact.category == said.label]
             fact = _fact_of_sentence(memory, learned.info, said)
-            is_new = fact.key not in values and len(values) < _MAX_VALUES
+            is_new = fact.key not in keys_of_label and len(keys_of_label) < _MAX_VALUES
             if is_new and said.label not in closed_labels:
                 facts.append(fact)
             # The memories that follow are older, so their values no longer hold.

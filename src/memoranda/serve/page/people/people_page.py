@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from itertools import chain
 from typing import NamedTuple
 
 from starlette.responses import Response
@@ -175,13 +176,15 @@ def _names(
         folded_words = fold(words)
         names = [places for places in names if folded_words in fold(places[0].title)]
     names_shown = names[offset : offset + max_names]
-    ids = tuple(place.id for places in names_shown for place in places)
+    ids = tuple(place.id for place in chain.from_iterable(names_shown))
     infos, _ = memory.list(Query(ids=ids), limit=0)
     links = count_incoming(memory, infos, _MAX_LINKS)
     info_by_id = {info.id: info for info in infos}
     # A sentence with several names is only about some of them, so all names must be known.
     newest = _newest(memory, KINDS[kind].category)
-    folded_names = [fold(places[0].title) for named in places_by_kind.values() for places in named]
+    # The places of a name differ in case only, so the first tells the name.
+    all_names = chain.from_iterable(places_by_kind.values())
+    folded_names = [fold(places[0].title) for places in all_names]
     rows = []
     for places in names_shown:
         own_infos = [info_by_id[place.id] for place in places if place.id in info_by_id]

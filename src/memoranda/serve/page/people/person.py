@@ -151,16 +151,16 @@ def show(visit: Visit) -> Response:
         raise InvalidInput("Say a name.")
     about = _about(visit.memory, name)
     linked_notes = chain.from_iterable(related.notes for related in about.relations)
+    # Links from other notes that have no name say little, so they are not among the connections.
+    connections = []
+    for related in about.relations:
+        if related.name or not related.is_incoming:
+            connections += [(related, info) for info in related.notes]
     return visit.html(
         "about.html",
         about=about,
         titles={info.row: shown_title(visit, info) for info in linked_notes},
-        connections=[
-            (related, info)
-            for related in about.relations
-            if related.name or not related.is_incoming
-            for info in related.notes
-        ],
+        connections=connections,
         cards=_cards(about),
         most_facts=_MAX_FACTS,
         most_shown=_SHOWN,

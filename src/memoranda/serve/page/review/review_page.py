@@ -329,7 +329,7 @@ def _writer_by_question(visit: Visit, items: Sequence[ReviewItem]) -> dict[str, 
 
     Questions without a note, or whose note is gone, are left out.
     """
-    ids = {item.key: item.refs[0].partition(":")[0] for item in items if item.refs}
+    ids = {item.key: _id_in(item.refs[0]) for item in items if item.refs}
     # `limit=0` means no limit; the ids are the limit.
     infos, _ = visit.memory.list(Query(ids=tuple(ids.values())), limit=0)
     writer_by_id = {info.id: writer_of(info) for info in infos}
@@ -374,12 +374,18 @@ def _notes_of_question(memory: MemorySession, item: ReviewItem) -> list[Note]:
     if len(item.lines) >= 2:
         return []
     notes: list[Note] = []
-    # A reference may also name a line: `ID:7`. The two lines of a contradiction may be of one note.
-    names = dict.fromkeys(ref.partition(":")[0] for ref in item.refs[:2])
-    for name in names:
+    # The two lines of a contradiction may be of one note.
+    ids = dict.fromkeys(_id_in(ref) for ref in item.refs[:2])
+    for id in ids:
         with suppress(NotFound, Ambiguous):
-            notes.append(memory.read(name, count=False))
+            notes.append(memory.read(id, count=False))
     return notes
+
+
+def _id_in(ref: str) -> str:
+    """Return the id of the note that a reference names. It may also name a line: `5a1f77c2:7`."""
+    id, _, _ = ref.partition(":")
+    return id
 
 
 def _titles(visit: Visit, ids: Sequence[str]) -> list[str]:
@@ -409,8 +415,7 @@ def _panes_of_quotes(item: ReviewItem, notes: Sequence[Note]) -> list[Pane]:
     """
     texts = {note.id: plain_text(note.content) for note in notes}
     note_by_id = {note.id: note for note in notes}
-    # A reference may also name a line: `ID:7`.
-    ids = [ref.partition(":")[0] for ref in item.refs]
+    ids = [_id_in(ref) for ref in item.refs]
     # The statement of each quote as its note has it. "" if the note is gone.
     statements = []
     for id, quote in zip(ids, item.quotes, strict=True):
@@ -571,15 +576,17 @@ def panes_of(notes: Sequence[Note]) -> list[Pane]:
     else:
         notes = notes[:1]
         marked = [[Part(SAME, text)] for text in texts[:1]]
-    return [
-        Pane(
-            note,
-            [with_category(line) for line in _by_lines(parts)],
-            writer_of(note),
-            len(note.content) > _MAX_PANE_CHARACTERS,
+    panes = []
+    for note, parts in zip(notes, marked, strict=True):
+        panes.append(
+            Pane(
+                note,
+                lines=[with_category(line) for line in _by_lines(parts)],
+                author=writer_of(note),
+                is_cut=len(note.content) > _MAX_PANE_CHARACTERS,
+            )
         )
-        for note, parts in zip(notes, marked, strict=True)
-    ]
+    return panes
 
 
 def _own_words_marked(parts: Line) -> Line:
@@ -589,8 +596,12 @@ def _own_words_marked(parts: Line) -> Line:
     """
     marked: Line = []
     for position, part in enumerate(parts):
-        is_between = 0 < position < len(parts) - 1 and part.text.strip(" ") == ""
-        kind = SAME if part.kind == SAME and not is_between else MARK
+        is_first_or_last = position in (0, len(parts) - 1)
+        is_blank_between = part.text.strip(" ") == "" and not is_first_or_last
+        kind = MARK
+        if part.kind == SAME and not is_blank_between:
+            kind = SAME
+        # Parts of one kind that follow each other become one.
         if marked and marked[-1].kind == kind:
             marked[-1] = Part(kind, marked[-1].text + part.text)
         else:

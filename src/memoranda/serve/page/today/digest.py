@@ -46,6 +46,8 @@ _ROWS_SHOWN = 3
 _GROUPS_SHOWN = 6
 # Fields that narrow the page to what somebody looks for. Without them, earlier days are folded.
 _NARROWING = frozenset(("agent", "who", "day", "week", "before"))
+# Agents whose changes the page offers to show alone.
+_MAX_AGENTS = 8
 # Rows of the page's short lists, such as the notes that agents used.
 _LISTED = 5
 # Some of the notes that agents used are gone, so more are looked up than are listed.
@@ -389,7 +391,7 @@ def _add_outside_edits(
     zone = memory.settings.reading_zone
     for row in outside_rows(memory, list(chain.from_iterable(runs)), begin, end):
         time = row["time"]
-        group = Group(None, "", "", time, [row], is_outside=True)
+        group = Group(agent=None, program="", session="", time=time, rows=[row], is_outside=True)
         local_day = parse_stamp(time).astimezone(zone).date()
         # The days and their groups have the latest first, so the edit comes behind all later ones.
         dates = [parse_stamp(day.time).astimezone(zone).date() for day in days]
@@ -451,9 +453,10 @@ def _chips(visit: Visit) -> list[datetime]:
 
 
 def _agents(visit: Visit) -> list[str]:
-    """Return the names of eight agents that wrote lately, in alphabetical order."""
+    """Return the names of agents that wrote lately, in alphabetical order, at most _MAX_AGENTS."""
     recent = visit.memory.log(limit=500)
-    return sorted({change.agent for change in recent if change.agent})[:8]
+    names = sorted({change.agent for change in recent if change.agent})
+    return names[:_MAX_AGENTS]
 
 
 def _used_today(memory: MemorySession) -> list[tuple[NoteInfo, str]]:

@@ -39,7 +39,7 @@ from ground import PROJECT, size  # noqa: E402
 from memoranda.engine import MemorySession, open_session  # noqa: E402
 from memoranda.note.model import Draft  # noqa: E402
 from memoranda.query import Query  # noqa: E402
-from memoranda.serve.turns import collect_garbage  # noqa: E402
+from memoranda.serve.call_queue import collect_garbage  # noqa: E402
 from memoranda.text.tokens import fts_text  # noqa: E402
 from table import aligned, p99  # noqa: E402
 

@@ -14,7 +14,7 @@ import pytest
 import yaml
 
 from memoranda.cli import command_group
-from memoranda.serve.http import place_of
+from memoranda.serve.http import host_and_port
 
 DEPLOY = Path(__file__).parents[1] / "deploy"
 
@@ -170,7 +170,7 @@ def test_every_name_of_the_manifest_leads_somewhere():
 
 def test_the_port_is_the_same_everywhere():
     words = [re.findall(r'"([^"]+)"', dockerfile("CMD")[0]), CONTAINER["args"]]
-    ports = {place_of(word[word.index("--http") + 1])[1] for word in words}
+    ports = {host_and_port(word[word.index("--http") + 1])[1] for word in words}
     ports |= {int(exposed) for exposed in dockerfile("EXPOSE")}
     ports |= {container_port["containerPort"] for container_port in CONTAINER["ports"]}
     for mapping in COMPOSE["services"]["memory"]["ports"]:

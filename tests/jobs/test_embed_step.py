@@ -20,7 +20,7 @@ from memoranda.jobs import lifecycle as ticks
 from memoranda.jobs.job import MemoryState
 from memoranda.jobs.lifecycle import FACE, Scheduler
 from memoranda.note.model import Draft
-from memoranda.serve import turns
+from memoranda.serve import call_queue
 from memoranda.serve.stdio import embed_some
 
 
@@ -115,8 +115,8 @@ def test_a_model_that_cannot_be_loaded_is_reported_once(
 def test_a_server_embeds_between_calls_as_long_as_there_is_more(
     memory: MemorySession, monkeypatch: Any
 ) -> None:
-    monkeypatch.setattr(turns, "KEPT_UP_AFTER", 0.0)
-    monkeypatch.setattr(turns, "AGAIN_AFTER", 0.0)
+    monkeypatch.setattr(call_queue, "KEPT_UP_AFTER", 0.0)
+    monkeypatch.setattr(call_queue, "AGAIN_AFTER", 0.0)
     finished = asyncio.Event()
     pieces: list[bool] = []
 
@@ -129,8 +129,8 @@ def test_a_server_embeds_between_calls_as_long_as_there_is_more(
                 loop.call_soon_threadsafe(finished.set)
             return pieces[-1]
 
-        served = turns.CallQueue(lambda: memory, background=piece)
-        await served.take(lambda opened: write(opened, 70))
+        served = call_queue.CallQueue(lambda: memory, background=piece)
+        await served.run(lambda opened: write(opened, 70))
         await asyncio.wait_for(finished.wait(), 60)
         served.refuse_waiting()
 

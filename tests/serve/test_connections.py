@@ -20,7 +20,7 @@ from starlette.routing import Route
 from memoranda.serve import connections, middleware
 from memoranda.serve.connections import Connection
 from memoranda.serve.http import Place
-from memoranda.serve.middleware import HANDLERS, BodyInTime, RequestLog
+from memoranda.serve.middleware import HANDLERS, BodyLimits, RequestLog
 from serve.process import SECONDS
 
 pytestmark = pytest.mark.anyio
@@ -36,7 +36,7 @@ async def listening():
     """The port of a small application on our connections."""
     app = Starlette(
         routes=[Route("/echo", _echo, methods=["POST"])],
-        middleware=[Middleware(RequestLog, counts=Counter()), Middleware(BodyInTime)],
+        middleware=[Middleware(RequestLog, counts=Counter()), Middleware(BodyLimits)],
         exception_handlers=HANDLERS,
     )
     config = uvicorn.Config(app, http=Connection, ws="none", lifespan="off", log_config=None)

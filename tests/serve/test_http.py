@@ -13,7 +13,7 @@ from memoranda import Draft
 from memoranda.engine import open_session
 from memoranda.errors import ConfigError
 from memoranda.serve.auth import Access, Budgets
-from memoranda.serve.http import LIMIT, Place, place_of
+from memoranda.serve.http import LIMIT, Place, host_and_port
 from serve.web import ACCEPT, FAR, LIST, Web, bearer, official, rpc, tool, tools
 
 pytestmark = pytest.mark.anyio
@@ -194,12 +194,12 @@ def test_a_place_where_anybody_could_call_is_refused(place):
 
 
 def test_an_address_is_host_and_port():
-    assert place_of("127.0.0.1:8377") == ("127.0.0.1", 8377)
-    assert place_of("[::1]:80") == ("::1", 80)
-    assert place_of("8377") == ("127.0.0.1", 8377)
+    assert host_and_port("127.0.0.1:8377") == ("127.0.0.1", 8377)
+    assert host_and_port("[::1]:80") == ("::1", 80)
+    assert host_and_port("8377") == ("127.0.0.1", 8377)
     for wrong in ("localhost", "x:y", "1.2.3.4:99999", "http://x:80", ""):
         with pytest.raises(ConfigError, match="--http takes HOST:PORT"):
-            place_of(wrong)
+            host_and_port(wrong)
 
 
 @pytest.mark.promise("http-scopes")

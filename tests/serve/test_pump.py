@@ -348,7 +348,7 @@ def test_a_daemon_that_stops_ends_the_running_call_and_refuses_those_that_wait(
     [
         b'{"jsonrpc":"2.0","id":1,"error":{"code":-32601,"message":"unknown"}}\n',
         b"",
-        sessions._GRANTED,
+        sessions._GRANT_LINE,
     ],
     ids=["refuses", "goes", "grants a session and says nothing"],
 )
@@ -386,7 +386,7 @@ def listening(home, answer) -> Iterator[list[bytes]]:
                 with connection, connection.makefile("rb") as lines:
                     lines_heard.append(lines.readline())
                     connection.sendall(answer)
-                    if answer == sessions._GRANTED:
+                    if answer == sessions._GRANT_LINE:
                         lines.readline()
 
         thread = threading.Thread(target=serve, daemon=True)

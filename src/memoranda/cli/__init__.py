@@ -61,7 +61,7 @@ _TIME_ERRORS = ("ambiguous_time", "past_time", "no_time", "invalid_time", "vague
 # The exit status of a program that Ctrl+C ended: 128 and the number of SIGINT.
 _INTERRUPTED = 130
 # Garbage is collected only after this many new objects. A short command makes 40,000.
-_OBJECTS = 100_000
+_OBJECTS_BEFORE_COLLECTION = 100_000
 _NO_LOCKS = "memory needs a POSIX system with file locks (Linux, macOS, WSL); this one has none"
 _REPORT_IT = "Please report this line with the command you ran and `memory --version`."
 
@@ -75,12 +75,12 @@ def run() -> NoReturn:
     Until the command itself runs, Ctrl+C ends the process immediately. An import could turn a
     KeyboardInterrupt into another error.
     """
+    # A client waits for its hook. The word may come behind one option with its value, `--home DIR`.
     if "hook" in sys.argv[1:4]:
-        # A client waits for its hook.
         _run_usual_hook(sys.argv[1:])
     if sys.getfilesystemencoding() != "utf-8":
         _start_in_utf8()
-    gc.set_threshold(_OBJECTS)
+    gc.set_threshold(_OBJECTS_BEFORE_COLLECTION)
     if _end_at_interrupt():
         # The command itself must be able to clean up, so Ctrl+C raises again once it starts.
         status = main(starting=_raise_at_interrupt)
@@ -128,7 +128,7 @@ def _run_usual_hook(arguments: list[str]) -> None:
     if os.environ.get("MEMORY_AGENT") or not is_utf8:
         return
     home, client, name = usual_arguments
-    gc.set_threshold(_OBJECTS)
+    gc.set_threshold(_OBJECTS_BEFORE_COLLECTION)
     _end_at_interrupt()
     from memoranda.cli.hook_run import run_hook, settings_of
 

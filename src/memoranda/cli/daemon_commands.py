@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from memoranda.engine import MemorySession
     from memoranda.faces.tool import Registry
     from memoranda.serve.auth import Access
-    from memoranda.serve.daemon import Web
+    from memoranda.serve.daemon import MakeHttpServer
     from memoranda.serve.http import HttpServer, Place
     from memoranda.serve.sessions import McpSessions
     from memoranda.serve.socket import Listener, Methods
@@ -147,9 +147,9 @@ def serve(
         toolsets = ("agent", *DEFAULT_TOOLSETS) if place else ("agent",)
     service = Service(
         span,
-        registry(toolsets, settings, Hooks.configured()),
-        place,
-        offered_over_http,
+        served=registry(toolsets, settings, Hooks.configured()),
+        place=place,
+        offered=offered_over_http,
         has_socket=not no_socket,
         ends_after=ends_after,
     )
@@ -174,11 +174,18 @@ def _checked_place(
         if is_open or public_url or hosts or origins:
             raise Usage("--no-token, --public-url, --allow-host and --allow-origin need --http")
         return None
-    from memoranda.serve.http import Place, place_of
+    from memoranda.serve.http import Place, host_and_port
 
     public = public_url.rstrip("/") if public_url else None
-    host, port = place_of(address)
-    place = Place(host, port, is_open, public, split_list(hosts), split_list(origins))
+    host, port = host_and_port(address)
+    place = Place(
+        host,
+        port,
+        is_open=is_open,
+        public=public,
+        hosts=split_list(hosts),
+        origins=split_list(origins),
+    )
     place.check()
     return place
 
@@ -277,18 +284,18 @@ def page(call: Invocation, *, http: Text, no_open: bool) -> int | None:
         return None
 
     # No server runs, so this command serves the page itself.
-    from memoranda.serve.http import Place, place_of
+    from memoranda.serve.http import Place, host_and_port
 
-    host, port = place_of(http or "127.0.0.1:8377")
+    host, port = host_and_port(http or "127.0.0.1:8377")
     place = Place(host, port)
     place.check()
     _log_to(None, logging.WARNING)
     served = registry(("agent", *DEFAULT_TOOLSETS), settings)
     service = Service(
         settings.interval,
-        served,
-        place,
-        [*DEFAULT_TOOLSETS],
+        served=served,
+        place=place,
+        offered=[*DEFAULT_TOOLSETS],
         show=show,
         takes_any_port=not http,
     )
@@ -368,8 +375,8 @@ def _serve(call: Invocation, settings: Settings, service: Service) -> int:
     from memoranda.engine import open_session
     from memoranda.jobs import dream
     from memoranda.jobs.lifecycle import FACE, Scheduler
+    from memoranda.serve.call_queue import collect_garbage
     from memoranda.serve.daemon import Daemon
-    from memoranda.serve.turns import collect_garbage
     from memoranda.sources.layout import Layout
 
     layout = Layout(settings.home)
@@ -377,7 +384,7 @@ def _serve(call: Invocation, settings: Settings, service: Service) -> int:
     with ExitStack() as stack:
         # Ports and sockets are opened first: if another program has one of them, this ends before
         # the memory is opened.
-        has_upkeep = _becomes_daemon(stack, layout, service)
+        has_upkeep = _hold_upkeep(stack, layout, service)
         http_socket = None
         if service.place is not None:
             listening = _listening_socket(service.place, service.takes_any_port)
@@ -385,25 +392,25 @@ def _serve(call: Invocation, settings: Settings, service: Service) -> int:
         listener = _home_socket(stack, layout, service) if has_upkeep else None
 
         memory = stack.enter_context(open_session(config=settings, face=FACE, serving=True))
-        web = None
+        make_http_server = None
         address = ""
         if http_socket is not None:
-            web = _web_factory(call, memory, service, http_socket)
+            make_http_server = _http_server_maker(call, memory, service, http_socket)
             address = _published_address(stack, layout, service, http_socket)
-        callers = memory.as_caller(call.caller, "socket")
+        callers_memory = memory.as_caller(call.caller, "socket")
         sessions = None
         if served is not None and listener is not None:
-            sessions = _mcp_sessions(memory, callers, served)
+            sessions = _mcp_sessions(memory, callers_memory, served)
 
         # All parts are made. The daemon runs until a signal ends it.
         daemon = Daemon(
             Scheduler(memory, dream.endpoint_of(settings)),
             interval=service.span,
-            served=callers,
+            served=callers_memory,
             registry=served,
             listener=listener,
             methods=_home_methods(),
-            web=web,
+            web=make_http_server,
             sessions=sessions,
             has_upkeep=has_upkeep,
             idle=service.ends_after,
@@ -470,7 +477,7 @@ def _show_stopping(service: Service) -> None:
         _announce("\nShutting down...")
 
 
-def _becomes_daemon(stack: ExitStack, layout: Layout, service: Service) -> bool:
+def _hold_upkeep(stack: ExitStack, layout: Layout, service: Service) -> bool:
     """Let this process do the upkeep of the home until `stack` is closed. Return whether it does.
 
     If another process already does the upkeep, return False for a service with a page, which can
@@ -482,7 +489,9 @@ def _becomes_daemon(stack: ExitStack, layout: Layout, service: Service) -> bool:
     try:
         with storing(layout.daemon_lock.name):
             make_private(layout.root)
-            stack.enter_context(_only_daemon(layout.daemon_lock, service.ends_after is not None))
+            stack.enter_context(
+                _take_daemon_lock(layout.daemon_lock, service.ends_after is not None)
+            )
     except Running:
         if service.show is None:
             raise
@@ -507,21 +516,25 @@ def _home_socket(stack: ExitStack, layout: Layout, service: Service) -> Listener
     return None
 
 
-def _mcp_sessions(memory: MemorySession, callers: MemorySession, served: Registry) -> McpSessions:
+def _mcp_sessions(
+    memory: MemorySession, callers_memory: MemorySession, served: Registry
+) -> McpSessions:
     """Return the sessions for clients whose `memory mcp` or hooks call this daemon.
 
     memory: the memory of the home's owner, for its settings.
-    callers: the session from which the session of each client is made.
+    callers_memory: the memory from which the memory of each client is made.
     served: the tools, with the hooks that belong to them.
     """
     from memoranda.faces import registry
     from memoranda.serve.sessions import McpSessions
 
     hooks = served.hooks
-    return McpSessions(callers, lambda names, like: registry(names, memory.settings, hooks, like))
+    return McpSessions(
+        callers_memory, lambda names, like: registry(names, memory.settings, hooks, like)
+    )
 
 
-def _only_daemon(lock: Path, is_autostarted: bool) -> ExitStack:
+def _take_daemon_lock(lock: Path, is_autostarted: bool) -> ExitStack:
     """Take the lock of the home's daemon, and hold it until the returned stack is closed.
 
     A daemon that a client started is stopped if a person starts one.
@@ -557,6 +570,7 @@ def _listening_socket(place: Place, any_port: bool) -> socket:
     except StorageError:
         if not any_port:
             raise
+    # The system chooses a free port for 0.
     return replace(place, port=0).listen()
 
 
@@ -569,9 +583,9 @@ def _warn_without_token(access: Access) -> None:
         )
 
 
-def _web_factory(
+def _http_server_maker(
     call: Invocation, memory: MemorySession, service: Service, http_socket: socket
-) -> Web:
+) -> MakeHttpServer:
     """Return the factory of the HTTP server. With a public address, the server has OAuth.
 
     memory: the memory of the home's owner.
@@ -599,7 +613,12 @@ def _web_factory(
     # A space offers the same toolsets as the home.
     offered = service.offered
     homes = Homes(memory, served, lambda space: registry(offered, space.settings, served.hooks))
-    identity = ServerIdentity("memoranda", __version__, call.caller, memory.settings.agents)
+    identity = ServerIdentity(
+        name="memoranda",
+        version=__version__,
+        agent=call.caller,
+        clients=memory.settings.agents,
+    )
     routes = []
     if place.public:
         from memoranda.serve.oauth import oauth_routes
@@ -613,13 +632,13 @@ def _web_factory(
         stopping: is set when the server should end.
         """
         server = HttpServer(
-            homes,
-            access,
-            place,
-            identity,
-            offered,
-            threads,
-            stopping,
+            homes=homes,
+            access=access,
+            place=place,
+            identity=identity,
+            toolsets=offered,
+            threads=threads,
+            stopping=stopping,
             listener=http_socket,
             routes=routes,
             pages=page_routes,

@@ -267,7 +267,8 @@ def _revision(memory: MemorySession, ref: str, number: int | None) -> tuple[Chan
     from memoranda.engine.history.former_places import history_of_note
 
     for placed in history_of_note(memory, _place_in_log(memory, ref)):
-        if number in (None, placed.change.number):
+        # The latest change comes first.
+        if number is None or number == placed.change.number:
             return placed.change, text_changed(memory, "/".join(placed.place), placed.change)
     problem = "no change" if number is None else f"#{number} is no change"
     raise Failure(f"{problem} of {ref}", "not_found", f"memory log {ref} lists its changes.")

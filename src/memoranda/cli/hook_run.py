@@ -59,7 +59,9 @@ def run_hook(
         limit.is_reading = True
         data = hooks.read_event()
         limit.is_reading = False
-        reply = _reply(limit, client, data, name, settings, agent)
+        reply = _reply(
+            limit, client, data=data, name=name, load_settings=settings, agent_of_caller=agent
+        )
         if reply:
             from memoranda.cli import output
 
@@ -79,10 +81,11 @@ def run_hook(
 def _reply(
     limit: hooks.HookLimit,
     client: str,
+    *,
     data: bytes,
     name: str,
     load_settings: Callable[[], Settings],
-    agent: Callable[[], str | None],
+    agent_of_caller: Callable[[], str | None],
 ) -> str | None:
     """Return the answer to an event of a client. None if the event has no answer.
 
@@ -93,7 +96,7 @@ def _reply(
     data: the event as the client wrote it to stdin.
     name: the name of the event. "" if the data names it.
     load_settings: returns the settings of the home.
-    agent: returns the agent that the caller named; None for the client's usual agent.
+    agent_of_caller: returns the agent that the caller named; None for the client's usual agent.
     """
     from memoranda.clients.hook_events import event_of, may_ask_to_remember
 
@@ -105,17 +108,18 @@ def _reply(
             output.failure(f"This is no event that the hook of {client} answers. {_WHOLE_EVENT}")
         return None
     settings = load_settings()
-    waiting = []
+    # The files with sentences that are not stored yet.
+    waiting_files = []
     if may_ask_to_remember(event):
         from memoranda.clients.hook_waiting import forget, keep_asked
         from memoranda.clock import now
 
         # Where no file can be made, the answer says whether the sentence could be stored.
         with suppress(OSError):
-            waiting = keep_asked(event, settings.home, now())
+            waiting_files = keep_asked(event, settings.home, now())
     limit.is_kept.set()
-    reply = hooks.answer_to(event, settings, agent())
+    reply = hooks.answer_to(event, settings, agent_of_caller())
     # An answer means that the sentence is stored. Otherwise it stays in the file for the next hook.
-    if waiting and reply is not None:
-        forget(waiting)
+    if waiting_files and reply is not None:
+        forget(waiting_files)
     return reply

@@ -63,14 +63,17 @@ def plan_of_kind(
     except WrongStore as error:
         why = str(error)
 
-    if plan is not None and _takes_any_text(kind, place):
-        # This kind would also take the files of another kind, which its contents identify.
-        words = _words_of_marked_store(memory, place)
-    elif plan is not None and (plan.items or plan.unchanged or plan.skipped):
+    # A kind that takes any text would also take the files of another kind, which its contents
+    # identify.
+    has_no_mark = plan is not None and _takes_any_text(kind, place)
+    if plan is not None and not has_no_mark and (plan.items or plan.unchanged or plan.skipped):
         return plan
+
+    # What the right command would say between `memory import` and the path.
+    if has_no_mark:
+        words = _words_of_marked_store(memory, place)
     else:
         words = words_to_import(memory, place)
-
     if words is not None and words != f"--from {kind}":
         raise WrongStore(f"{why}. {right_command(words, place)}")
     if plan is None:

@@ -126,7 +126,7 @@ def install(
         return _show(call, server, is_for_project=project)
 
     # Only this client can store its memories in a project here.
-    if native_memory and not any((ids, all_)):
+    if native_memory and not ids and not all_:
         ids = ("claude-code",)
     clients = _chosen_clients(ids, all_, project, print_=print_, agents_md=agents_md)
     request = InstallRequest(
@@ -136,11 +136,11 @@ def install(
         replaces_others=replace,
         is_dry_run=dry_run,
     )
-    connecting = Connecting(call, request, server, [*program, *global_options])
+    connector = ClientConnector(call, request, server, [*program, *global_options])
     if print_:
-        rows = connecting.print_entries(clients, are_named=bool(ids))
+        rows = connector.print_entries(clients, are_named=bool(ids))
     else:
-        rows = connecting.connect_all(clients)
+        rows = connector.connect_all(clients)
 
     texts = [_result_line(client, row) for client, row in zip(clients, rows, strict=True)]
     started = None
@@ -167,8 +167,8 @@ def _check_native_memory(is_wanted: bool, ids: Sequence[str], *, is_elsewhere: b
     ids: the named clients; empty if none is named.
     is_elsewhere: whether the files of a project are changed instead, or none at all.
     """
-    is_left_out = ids and "claude-code" not in ids
-    if is_wanted and (is_elsewhere or is_left_out):
+    names_only_others = bool(ids) and "claude-code" not in ids
+    if is_wanted and (is_elsewhere or names_only_others):
         raise Usage("--native-memory is a setting of your own claude-code")
 
 
@@ -258,20 +258,20 @@ class InstallRequest:
     is_dry_run: bool
 
 
-def _row(client: Client, outcome: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+def _row(client: Client, change_client: Callable[[], dict[str, Any]]) -> dict[str, Any]:
     """Return the row of a client for the answer.
 
-    outcome: changes the client and returns keys for the row. If it raises a MemorandaError, the row
-        has the reason instead.
+    change_client: changes the client and returns keys for the row. If it raises a MemorandaError,
+        the row has the reason instead.
     """
     row = {"client": client.id, "title": client.title}
     try:
-        return row | outcome()
+        return row | change_client()
     except MemorandaError as error:
         return row | {"result": "refused", "reason": str(error)}
 
 
-class Connecting:
+class ClientConnector:
     """Connects clients to a server, one after the other.
 
     program: the command line that hooks begin with.
@@ -325,7 +325,8 @@ class Connecting:
         request = self._request
         # What to write so that the client stores its memories here. Empty unless that is asked for.
         memory_edits = self._memory_edits(client)
-        # The files to change. This raises if the client cannot take such a server.
+        # The files to change. It is asked for before all else, since it raises if the client cannot
+        # take such a server.
         targets = self._targets(client)
         if not request.is_for_project and not client.is_here(os.environ):
             reason = f"{client.title} is not on this machine"
@@ -551,7 +552,8 @@ def _wrote_native_memory(
     Raises MemorandaError.
     """
     for target in _hook_file(client, memory_edits):
-        folder_in_file = present(target)[0]
+        # The folder is the only edit, so the file has one value for it.
+        (folder_in_file,) = present(target)
         if not installer.wrote(target, folder_in_file):
             return False
     return True
@@ -604,7 +606,9 @@ def _chosen_clients(
     """
     clients_by_id = table.clients()
     _check_known(ids, clients_by_id)
-    if ids or (agents_md and not all_):
+    # Without CLIENT, `--agents-md` means only that file.
+    is_only_agents_md = agents_md and not all_
+    if ids or is_only_agents_md:
         chosen = [clients_by_id[name] for name in dict.fromkeys(ids)]
     elif print_ and not all_:
         # Most clients take an entry in the form of this client.
@@ -920,6 +924,7 @@ def _plugin_is_on(client: Client) -> bool:
     if not plugin:
         return False
     *path, name = plugin["key"]
+    # What the file has if the plugin is switched on.
     switched_on = Edit("plugin", tuple(path), name, True, bool)
     file = table.expand(plugin["file"], os.environ)
     try:

@@ -137,7 +137,8 @@ def archive(call: Invocation, *refs: str, dry_run: bool) -> None:
         from memoranda.jobs.lifecycle import archive_named
 
         infos = archive_named(memory, notes_named(memory, refs), dry_run=dry_run)
-        text = f"{'Would archive' if dry_run else 'Archived'} {len(infos)} {noun(infos)}"
+        verb = "Would archive" if dry_run else "Archived"
+        text = f"{verb} {len(infos)} {noun(infos)}"
         call.answer(text, memories=documents.notes(memory, infos).rows)
 
 
@@ -166,7 +167,8 @@ def _pin(call: Invocation, refs: Sequence[str], *, pinned: bool) -> None:
         from memoranda.engine.upkeep import Upkeep
 
         infos = Upkeep(memory).pin(notes_named(memory, refs), pinned=pinned)
-        text = f"{'Pinned' if pinned else 'Unpinned'} {len(infos)} {noun(infos)}"
+        verb = "Pinned" if pinned else "Unpinned"
+        text = f"{verb} {len(infos)} {noun(infos)}"
         call.answer(text, memories=documents.notes(memory, infos).rows)
 
 
@@ -203,7 +205,7 @@ def tidy(call: Invocation, *, dry_run: bool) -> int:
             lines.append(
                 f"{lesson_count} from your sessions to remember or not: memory review --kind lesson"
             )
-        return _answer(
+        return _answer_with_errors(
             call,
             "\n".join(lines),
             outcomes,
@@ -271,7 +273,7 @@ def consolidate(call: Invocation, *, dry_run: bool) -> int:
         for outcome in outcomes:
             actions = [action.document() for action in outcome.actions]
             jobs[outcome.job] = {"processed": len(actions), "actions": actions}
-        return _answer(call, text, outcomes, jobs=jobs)
+        return _answer_with_errors(call, text, outcomes, jobs=jobs)
 
 
 def _job_line(outcome: Outcome) -> str:
@@ -282,7 +284,9 @@ def _job_line(outcome: Outcome) -> str:
     return f"{outcome.job:<15} {result}"
 
 
-def _answer(call: Invocation, text: str, outcomes: Sequence[Outcome], **data: Any) -> int:
+def _answer_with_errors(
+    call: Invocation, text: str, outcomes: Sequence[Outcome], **data: Any
+) -> int:
     """Print the answer, then the errors of jobs that failed. Returns the exit status.
 
     text: the answer for a person.
@@ -338,7 +342,7 @@ def dream(call: Invocation, *, level: int, dry_run: bool, report: bool) -> int:
         else:
             text = _dream_text(memory, outcome.report, has_details=is_deep)
         document = {key: outcome.report[key] for key in _DREAM_KEYS}
-        return _answer(call, text, outcome.outcomes, **document)
+        return _answer_with_errors(call, text, outcome.outcomes, **document)
 
 
 def _show_last_dream(call: Invocation, memory: MemorySession) -> int:
@@ -348,11 +352,11 @@ def _show_last_dream(call: Invocation, memory: MemorySession) -> int:
     stored_report = dream.load_report(memory.home)
     if stored_report is None:
         empty_document = dict.fromkeys(_DREAM_KEYS) | {"processed": 0, "actions": []}
-        return _answer(call, "No dream yet.", (), **empty_document)
+        return _answer_with_errors(call, "No dream yet.", (), **empty_document)
     report = dream.report_seen_by(memory, stored_report)
     text = _dream_text(memory, report, has_details=True)
     document = {key: report[key] for key in _DREAM_KEYS}
-    return _answer(call, text, (), **document)
+    return _answer_with_errors(call, text, (), **document)
 
 
 def _dream_text(memory: MemorySession, report: dict[str, Any], *, has_details: bool) -> str:
@@ -574,7 +578,8 @@ def review(call: Invocation, *, limit: int, kind: Text) -> None:
     """
     with call.memory() as memory:
         # One question beyond the limit tells whether there are more. 0 means no limit.
-        items = memory.review(limit=limit + 1 if limit else 0, kind=kind)
+        read_limit = limit + 1 if limit else 0
+        items = memory.review(limit=read_limit, kind=kind)
         has_more = limit > 0 and len(items) > limit
         if has_more:
             items = items[:limit]
@@ -597,7 +602,7 @@ def _ask(memory: MemorySession, items: list[ReviewItem], *, has_more: bool) -> N
     """
     import click
 
-    answers: list[_Answer] = []
+    answers: list[_AnswerOfReview] = []
     total = f"{len(items)}+" if has_more else str(len(items))
     index = 0
     while index < len(items):
@@ -615,7 +620,7 @@ def _ask(memory: MemorySession, items: list[ReviewItem], *, has_more: bool) -> N
         elif key in labels:
             try:
                 memory.decide(item, key)
-                answers.append(_Answer(index, memory.changed))
+                answers.append(_AnswerOfReview(index, memory.changed))
                 output.text(f"-> {labels[key]}")
             except MemorandaError as error:
                 # Somebody has changed the memory meanwhile. So this question is skipped.
@@ -628,7 +633,7 @@ def _ask(memory: MemorySession, items: list[ReviewItem], *, has_more: bool) -> N
 
 
 @dataclass(frozen=True)
-class _Answer:
+class _AnswerOfReview:
     """An answer to a question of the review.
 
     index: the position of the question.
@@ -649,7 +654,7 @@ def _question_text(item: ReviewItem, position: str) -> str:
     return "\n".join([*lines, f"  ({_REVIEW_KEYS})"])
 
 
-def _take_back(memory: MemorySession, answers: list[_Answer], index: int) -> int:
+def _take_back(memory: MemorySession, answers: list[_AnswerOfReview], index: int) -> int:
     """Take the last answer back, and remove it from `answers`.
 
     index: the position of the question that is shown now.

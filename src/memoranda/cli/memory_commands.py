@@ -265,7 +265,7 @@ def _read_at(call: Invocation, refs: tuple[str, ...], at: str) -> None:
     from memoranda.cli.older_texts import is_number, text_at
 
     with call.memory() as memory:
-        moment = None if is_number(at) else _moment(memory, at)
+        moment = None if is_number(at) else _moment_of_at(memory, at)
         rows = []
         for ref in refs:
             # Of a deleted note, only the log knows the path, so `ref` itself is looked up there.
@@ -276,7 +276,7 @@ def _read_at(call: Invocation, refs: tuple[str, ...], at: str) -> None:
         call.answer_each([row["text"].rstrip("\n") for row in rows], rows, "\n\n")
 
 
-def _moment(memory: MemorySession, time_text: str) -> datetime:
+def _moment_of_at(memory: MemorySession, time_text: str) -> datetime:
     """Read a time that a person typed, such as `2026-05-07T10:00`, `yesterday` or `7d`.
 
     time_text: the text that the person typed.
@@ -301,17 +301,17 @@ def as_of_moment(memory: ReadVerbs, text: Text) -> datetime | None:
     return moment_of(memory.as_of, text, "--as-of date", hint)
 
 
-def moment_of(read: Callable[[str], datetime], text: str, name: str, hint: str) -> datetime:
+def moment_of(read_time: Callable[[str], datetime], text: str, name: str, hint: str) -> datetime:
     """Return the time that the value of an option means.
 
-    read: reads the value, and raises TimeframeError for a value that is not a time.
+    read_time: reads the value, and raises TimeframeError for a value that is not a time.
     name: the option, for the error.
     hint: examples of times, for the error.
 
     Raises Failure.
     """
     try:
-        return read(text)
+        return read_time(text)
     except TimeframeError:
         raise Failure(f'invalid {name}: "{text}"', TimeframeError.code, hint) from None
 
@@ -460,16 +460,16 @@ def edit(call: Invocation, ref: str) -> None:
 
     from memoranda.note.edit import Rewrite
 
-    command = _editor()
+    editor_command = _editor_command()
     with call.changing() as memory:
         info = memory.find_any(ref, looseness=Looseness.CASE)
         if info.locked:
             raise Locked(info.permalink)
         note = memory.read(info, count=False)
-        file = _draft(memory, note)
+        file = _file_for_editor(memory, note)
     before = file.read_bytes()
     try:
-        after = _bytes_from_editor(command, file, before, as_json=call.json)
+        after = _bytes_from_editor(editor_command, file, before, as_json=call.json)
         if after == before:
             shutil.rmtree(file.parent, ignore_errors=True)
             return call.answer("Nothing changed.", id=note.id, path=place(note), changed=False)
@@ -537,7 +537,7 @@ def _text_of(data: bytes) -> str:
     return text
 
 
-def _editor() -> list[str]:
+def _editor_command() -> list[str]:
     """Return the command line of the person's editor. Raises Failure if no editor is found."""
     import shlex
     import shutil
@@ -555,7 +555,7 @@ def _editor() -> list[str]:
     return command
 
 
-def _draft(memory: NoteSession, note: Note) -> Path:
+def _file_for_editor(memory: NoteSession, note: Note) -> Path:
     """Make a file with the text of a note for the editor, and return its path. Raises Failure.
 
     The file is in the home, so that the text survives a crash of the machine.

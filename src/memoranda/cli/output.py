@@ -133,7 +133,7 @@ def text(
     if is_terminal():
         if not painted:
             content = visible(content, json_escape) if as_json else visible(content)
-        if paged and sys.stdin is not None and sys.stdin.isatty() and _page(content):
+        if paged and sys.stdin is not None and sys.stdin.isatty() and _show_in_pager(content):
             return
     write(content + "\n")
 
@@ -224,6 +224,7 @@ def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
     for row in printable_rows:
         cells = _padded(row[:-1], column_widths[:-1])
         cells.append(fit(row[-1], last_width))
+        # The first two cells of a row have colours of their own.
         id, kind, *other_cells = cells
         lines.append(_GAP.join([paint(id, "id"), paint(kind, "kind"), *other_cells]))
     return lines
@@ -237,7 +238,7 @@ def _padded(cells: Sequence[str], column_widths: Sequence[int]) -> list[str]:
     return padded_cells
 
 
-def _page(content: str) -> bool:
+def _show_in_pager(content: str) -> bool:
     """Show `content` in the pager PAGER, or in `less`.
 
     Returns False, and shows nothing, if the text fits on the screen or the pager does not start.

@@ -80,7 +80,8 @@ def _memory_bank(environ: Mapping[str, str]) -> Preset:
     usual_root = os.path.expanduser("~/.claude-desktop/memory")
     if not root and os.path.isdir(usual_root):
         root = usual_root
-    return Preset(("bank",), {"banks": root} if root else {})
+    projects = {"banks": root} if root else {}
+    return Preset(("bank",), projects)
 
 
 def _agent_memory(environ: Mapping[str, str]) -> Preset:
@@ -101,8 +102,12 @@ def _basic_memory(environ: Mapping[str, str]) -> Preset:
     from memoranda.basic_memory.vault import read_vault
 
     vault = read_vault(environ)
-    manners = {"notes": in_manner(vault)}
-    return Preset(("notes",), vault.places, vault.start, manners=manners)
+    return Preset(
+        ("notes",),
+        projects=vault.places,
+        default_project=vault.start,
+        manners={"notes": in_manner(vault)},
+    )
 
 
 class InPlace(NamedTuple):
@@ -267,7 +272,7 @@ def graph_project(file: Path | None, projects: Mapping[str, object]) -> dict[str
     """Return the project that serves a graph file, as {name: file}.
 
     The project is named after the file without its ending: `team.jsonl` becomes `team`. The result
-        is empty if there is no graph file, or if a project for this file exists already.
+    is empty if there is no graph file, or if a project for this file exists already.
 
     file: the graph file. None means that the graph is kept in notes.
     projects: the other projects, except the built-in ones: name -> folder or file.

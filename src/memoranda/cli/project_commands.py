@@ -27,7 +27,7 @@ from memoranda.cli.syntax import (
     flag,
     group,
     option,
-    stored,
+    values_in_home,
     wrong_count,
 )
 from memoranda.documents.wording import plural
@@ -78,7 +78,7 @@ project = group(
 
 def _added_projects(context: click.Context) -> list[str]:
     """Return the projects that are not built in, so that a shell can complete their names."""
-    return [name for name in stored(context, "project") if name not in BUILT_IN_PROJECTS]
+    return [name for name in values_in_home(context, "project") if name not in BUILT_IN_PROJECTS]
 
 
 @command(

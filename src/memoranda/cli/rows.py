@@ -46,7 +46,7 @@ def limit_option(default: int) -> Callable[..., Any]:
     )
 
 
-def within(
+def in_projects(
     memory: ReadVerbs, query: Query, projects: Sequence[str] = (), *, traces: bool = False
 ) -> Query:
     """Return `query` limited to these projects. Raises ProjectNotFound.

@@ -26,13 +26,13 @@ from memoranda.cli.memory_commands import (
 from memoranda.cli.rows import (
     ListedNotes,
     cells,
+    in_projects,
     limit_option,
     list_notes,
     mention_left_out,
     noun,
     project_option,
     traces_flag,
-    within,
 )
 from memoranda.cli.syntax import Names, Number, Text, Usage, command, flag, option
 from memoranda.clock import stamp
@@ -120,7 +120,7 @@ def list_(
     # There, None hides archived notes unless the phase asks for them, and False would always do so.
     query = memory_query(**filters, archived=archived or None).replace(by=by, client=client)
     with call.reading() as memory:
-        query = within(memory, query, projects, traces=traces)
+        query = in_projects(memory, query, projects, traces=traces)
         query = query.replace(as_of=as_of_moment(memory, as_of))
         listed_notes = list_notes(memory, query, limit, needs_noun=not call.json)
         if call.json:
@@ -186,7 +186,7 @@ def recent(
     """List the notes that anybody added or changed lately, the latest change first."""
     with call.reading() as memory:
         start = moment_of(memory.since, since, "--since date", _TIME_HINT)
-        query = within(memory, Query(tags=tuple(tags), after=start), projects, traces=traces)
+        query = in_projects(memory, Query(tags=tuple(tags), after=start), projects, traces=traces)
         listed_notes = list_notes(memory, query, limit, needs_noun=not call.json)
         if call.json:
             call.answer_list(
@@ -267,15 +267,17 @@ def search(
     with call.reading() as memory:
         zone = memory.settings.zone
         now = memory.clock()
-        query = within(memory, query, projects, traces=traces).replace(
+        query = in_projects(memory, query, projects, traces=traces).replace(
             created_from=day(first, "--from", zone, now=now),
-            created_until=day(last, "--to", zone, 1, now),
+            created_until=day(last, "--to", zone, after=1, now=now),
             as_of=as_of_moment(memory, as_of),
         )
         # Words such as `tag:work` become filters. `text` has the other words.
         query, text = narrowed(query, typed_query, now=now, zone=zone)
         if ranked:
-            found_notes = _ranked_notes(memory, query, text, limit, max_tokens, explain=explain)
+            found_notes = _ranked_notes(
+                memory, query, text, limit=limit, max_tokens=max_tokens, explain=explain
+            )
         else:
             found_notes = _containing_notes(memory, query, text, limit)
         passages = _passages_of_transcripts(memory, typed_query, limit) if traces else []
@@ -366,9 +368,9 @@ def _ranked_notes(
     memory: ReadVerbs,
     query: Query,
     text: str,
+    *,
     limit: int,
     max_tokens: int | None,
-    *,
     explain: bool,
 ) -> _FoundNotes:
     """Search for a text, the best notes first. A blank text finds all notes.
@@ -388,6 +390,7 @@ def _ranked_notes(
             )
             infos = [hit.note for hit in hits]
         else:
+            # Without words there is nothing to rank by.
             infos, total = memory.list(query.replace(contains=text or None), limit=limit)
             hits = Hits([], total)
         return _FoundNotes(infos, hits, _traces_left_out(memory, query.replace(text=text)))
@@ -578,7 +581,7 @@ def orphans(call: Invocation, *, projects: tuple[str, ...], limit: int) -> None:
     from memoranda.engine.links.link_walk import relations
 
     with call.memory(looks_once=True) as memory:
-        query = within(memory, Query(order="created"), projects)
+        query = in_projects(memory, Query(order="created"), projects)
         linked_rows: set[int] = set()
         for source, target, _ in relations(memory):
             linked_rows.update((source, target))

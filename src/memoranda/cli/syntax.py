@@ -159,7 +159,7 @@ class Names(click.ParamType):
         prefix = incomplete[start:]
         lines: Iterable[str]
         if isinstance(self._values, str):
-            lines = stored(ctx, self._values, prefix)
+            lines = values_in_home(ctx, self._values, prefix)
         else:
             lines = self._values(ctx)
         items = []
@@ -170,7 +170,7 @@ class Names(click.ParamType):
         return items
 
 
-def stored(ctx: click.Context, kind: str, prefix: str = "") -> list[str]:
+def values_in_home(ctx: click.Context, kind: str, prefix: str = "") -> list[str]:
     """Return the values in the home that begin with `prefix`, so that a shell can complete them.
 
     A value with a preview is followed by a tab and the preview.
@@ -357,7 +357,7 @@ class _Documented(click.Command):
         global_values = {name: ctx.params.pop(name) for name in names}
         for name, value in global_values.items():
             # An option that was given before the name of the command still counts.
-            is_given = value not in (None, False)
+            is_given = value is not None and value is not False
             if is_given:
                 setattr(invocation, name, value)
         moment = global_values.get("now")
@@ -452,10 +452,12 @@ class Command(_Documented):
         if invocation.now is not None and not self.takes_now:
             raise click.NoSuchOption("--now", ctx=ctx)
         options = dict(ctx.params)
+        values = (*options["words"], *options.values(), *options.get("tags", ()))
+        texts = [value for value in values if isinstance(value, str)]
         try:
-            # Bytes that are not UTF-8 arrive as lone surrogates, which cannot be encoded.
-            values = (*options["words"], *options.values(), *options.get("tags", ()))
-            "".join([value for value in values if isinstance(value, str)]).encode()
+            # Called only for its error: bytes that are not UTF-8 arrive as lone surrogates, which
+            # cannot be encoded.
+            "".join(texts).encode()
         except UnicodeEncodeError:
             raise Failure("an argument is not valid UTF-8 text") from None
         invocation.starting()
@@ -544,7 +546,9 @@ class Group(_Documented, click.Group):
             invocation = ctx.find_object(Invocation)
             if invocation is not None:
                 invocation.command = name
-        return (name if command else None), command, args[1:]
+        # A shell that asks for completions gets no error for an unknown name, but None.
+        known_name = name if command else None
+        return known_name, command, args[1:]
 
     def unknown(self, name: str, ctx: click.Context) -> Usage:
         """Make the error for an unknown command, with guesses which command was meant.

@@ -48,7 +48,7 @@ def today_lines(call: Invocation) -> list[str]:
 
 
 def _lines(memory: MemorySession) -> list[str]:
-    """Return the lines of `memory today`: an overview of today's notes, reminders and questions."""
+    """Return an overview of today's notes, reminders and questions, in about ten lines."""
     now = memory.clock().astimezone(memory.settings.zone)
     midnight = now.replace(hour=0, minute=0, second=0, microsecond=0)
     new_notes, new_count = memory.list(Query(created_from=midnight, order="created"), limit=200)

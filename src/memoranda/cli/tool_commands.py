@@ -108,6 +108,7 @@ def mcp(
     differs_from_home = any(
         (own_projects, file, json_folder, preset.manners, preset.default_project)
     )
+    # Debug messages of a bank must come from this process.
     may_use_daemon = not (differs_from_home or settings.bank_debug or no_daemon)
     if may_use_daemon:
         # If a daemon serves this client, this does not return.

@@ -229,8 +229,8 @@ def transcripts_search(
         trace_filter = TraceFilter(
             by or "",
             (project or "").rstrip("/"),
-            _moment(day(first, "--from", zone, now=now)),
-            _moment(day(last, "--to", zone, 1, now)),
+            day(first, "--from", zone, now=now),
+            day(last, "--to", zone, after=1, now=now),
         )
         text = " ".join(words)
         hits = Transcripts(memory).search(text, trace_filter, limit=limit or _MOST_HITS)
@@ -238,13 +238,6 @@ def transcripts_search(
             return call.document(query=text, transcripts=[hit.row() for hit in hits])
         lines = hit_lines(memory, hits)
         call.answer("\n".join(lines) if lines else "Nothing was found in the transcripts.")
-
-
-def _moment(value: Any) -> datetime | None:
-    """Return a value that is a time. None for any other value."""
-    if isinstance(value, datetime):
-        return value
-    return None
 
 
 def hit_lines(memory: ReadVerbs, hits: Sequence[TraceHit]) -> list[str]:

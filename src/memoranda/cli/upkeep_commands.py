@@ -372,7 +372,7 @@ def _mistyped_home(memory: MemorySession) -> list[Finding]:
     """
     from memoranda.engine.doctor import Finding
 
-    # The path stays as it is for a user whose home folder is not known.
+    # For a user whose home folder is not known, the path stays as it is, and is no folder below.
     usual_home = os.path.expanduser("~/.memory")
     home = memory.home
     number_here = sum(memory.stats().projects.values())
@@ -399,6 +399,7 @@ def _notes_below(folder: str) -> int:
     """Return how many Markdown files a home has, at most `_MOST_NOTES_COUNTED`. None is opened."""
     number = 0
     for place, folders, files in os.walk(folder):
+        # `walk` goes on into the folders that are left in this list.
         folders[:] = [name for name in folders if not name.startswith(".")]
         # The files `memory.md` and `pending.md` of a home are made from its notes.
         if place != folder:
@@ -528,17 +529,22 @@ def _unreadable_bank_files(root: Path) -> list[Finding]:
         if entry.refused or not entry.path.endswith(".md"):
             continue
         file = root / entry.path
-        try:
-            file.read_text(encoding="utf-8")
-        except OSError as error:
-            why = error.strerror
-        except UnicodeDecodeError:
-            why = "not valid UTF-8 text"
-        else:
-            continue
-        text = f"{why}; it is left out until it is fixed"
-        findings.append(Finding("error", "unreadable", str(file), text))
+        problem = _reading_problem(file)
+        if problem:
+            text = f"{problem}; it is left out until it is fixed"
+            findings.append(Finding("error", "unreadable", str(file), text))
     return findings
+
+
+def _reading_problem(file: Path) -> str:
+    """Return why a text file cannot be read. "" if it can."""
+    try:
+        file.read_text(encoding="utf-8")
+    except OSError as error:
+        return error.strerror or str(error)
+    except UnicodeDecodeError:
+        return "not valid UTF-8 text"
+    return ""
 
 
 @command("reindex", keys=("notes", "projects", "seconds"), example="memory reindex")

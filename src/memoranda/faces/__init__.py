@@ -52,19 +52,48 @@ class Face:
 FACES = {
     face.name: face
     for face in (
-        Face("memory", "memory_tool", "memory-tool.json", "", "memories", ("anthropic",)),
-        Face("notes", "notes", "notes-tools.json", presets=("basic-memory",)),
         Face(
-            "graph",
-            "graph",
-            "graph-tools.json",
-            "memory_",
+            name="memory",
+            module="memory_tool",
+            file="memory-tool.json",
+            project="memories",
+            presets=("anthropic",),
+        ),
+        Face(
+            name="notes",
+            module="notes",
+            file="notes-tools.json",
+            presets=("basic-memory",),
+        ),
+        Face(
+            name="graph",
+            module="graph",
+            file="graph-tools.json",
+            prefix="memory_",
             presets=("server-memory", "thoughtbox"),
         ),
-        Face("bank", "bank", "bank-tools.json", "", "banks", ("memory-bank",)),
-        Face("kv", "kv", "kv-tools.json", "", "kv", ("agent-memory",)),
+        Face(
+            name="bank",
+            module="bank",
+            file="bank-tools.json",
+            project="banks",
+            presets=("memory-bank",),
+        ),
+        Face(
+            name="kv",
+            module="kv",
+            file="kv-tools.json",
+            project="kv",
+            presets=("agent-memory",),
+        ),
         # This toolset shares a tool name with `kv`, so `all` does not include it.
-        Face("agent", "agent", "agent-tools.json", "", "categories", is_in_all=False),
+        Face(
+            name="agent",
+            module="agent",
+            file="agent-tools.json",
+            project="categories",
+            is_in_all=False,
+        ),
     )
 }
 """All toolsets by name. Every other list of toolsets and presets is made of this one."""
@@ -83,8 +112,8 @@ def toolsets_having(tool: str, names: Sequence[str]) -> list[str]:
 
 def tool_names(names: Sequence[str]) -> list[str]:
     """Return the names of the tools of these toolsets, without duplicates."""
-    tool_names = chain.from_iterable(FACES[name].tool_names() for name in names)
-    return list(dict.fromkeys(tool_names))
+    all_names = chain.from_iterable(FACES[name].tool_names() for name in names)
+    return list(dict.fromkeys(all_names))
 
 
 def expand(names: Sequence[str]) -> list[str]:

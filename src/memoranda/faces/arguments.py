@@ -219,7 +219,7 @@ class _Checker:
         # These are added first, because not every contract has a check that visits missing arguments.
         checked: Arguments = {name: "" for name in self.rules.empty if present.get(name) == ""}
         for check_name in self.rules.order:
-            for name in self._names_to_check(check_name, arguments, present, schema):
+            for name in self._names_in_check(check_name, arguments, present, schema):
                 if name in present:
                     place = self._place(name, path)
                     checked[name] = self.value(present[name], properties.get(name), place)
@@ -254,7 +254,7 @@ class _Checker:
             return f"{path}.{name}"
         return self.shown.get(name, name)
 
-    def _names_to_check(
+    def _names_in_check(
         self, check_name: str, arguments: Arguments, present: Arguments, schema: Mapping[str, Any]
     ) -> Iterable[str]:
         """Return the arguments to look at for one check of the contract's `order`.
@@ -317,12 +317,13 @@ class _Checker:
         is_required: whether the schema requires the argument.
         """
         if value is None:
-            always_absent = self.rules.null == "absent"
+            is_always_absent = self.rules.null == "absent"
         elif value == "" and self.rules.blank != "kept":
-            always_absent = self.rules.blank == "absent"
+            is_always_absent = self.rules.blank == "absent"
         else:
             return False
-        return always_absent or not is_required
+        # Where it is not always absent, it only is for an optional argument.
+        return is_always_absent or not is_required
 
     def value(self, value: Any, schema: Mapping[str, Any], name: str) -> Any:
         """Check a value against its schema and return it, converted to the schema's type.

@@ -96,11 +96,12 @@ def toolset(
         "{create}", f"an existing file is {create_effect}"
     )
     tool = Tool(
-        "memory",
-        description,
-        definition["inputSchema"],
-        commands.run,
+        name="memory",
+        description=description,
+        schema=definition["inputSchema"],
+        run=commands.run,
         annotations=definition["annotations"],
+        # The schema of each command is checked when the command is known.
         contract=None,
     )
 
@@ -190,14 +191,16 @@ class MemoryCommands:
         arguments = _with_names_on_disk(files, arguments)
         if command == "create" and arguments.get("file_text") is None:
             arguments = _as_empty_file(files, arguments)
-        args = check(arguments, _definition()["commands"][command], "memory", command)
+        checked = check(arguments, _definition()["commands"][command], "memory", command)
         if command == "view":
             with files.reading():
-                return self._view(files, args["path"], arguments.get("view_range"))
+                # Not checked: a range that cannot be used counts as none (`_line_range`).
+                view_range = arguments.get("view_range")
+                return self._view(files, checked["path"], view_range)
         if command == "create":
-            return self._create(files, args)
+            return self._create(files, checked)
         # What is changed is compared with what was read, so others may come in between.
-        return _COMMANDS[command](files, args)
+        return _COMMANDS[command](files, checked)
 
     def clear(self, memory: MemorySession) -> Reply:
         """Delete all files as one change, which the owner can undo."""
@@ -233,6 +236,7 @@ class MemoryCommands:
         if line_range is None:
             return header + self._first_lines(lines)
         first, last = line_range
+        # In a slice, a negative end would count from the end of the file.
         return header + _numbered(lines[first - 1 : max(last, 0)], first)
 
     def _first_lines(self, lines: Sequence[str]) -> str:
@@ -288,7 +292,7 @@ def _listing(files: Files, inner_path: str, path: str) -> str:
     rows = [f"{head}, excluding hidden items and node_modules:", f"{_FOLDER_SIZE}\t{path}"]
     # A folder may be deleted while it is listed.
     with suppress(NotFound):
-        _list_level(files, inner_path, path.rstrip("/"), 2, rows)
+        _list_level(files, inner_path, path.rstrip("/"), levels=2, rows=rows)
     return "\n".join(rows)
 
 
@@ -320,7 +324,9 @@ def _line_range(span: Any, total: int) -> tuple[int, int] | None:
         first, last = check({"range": span}, _RANGE_SCHEMA, "memory")["range"]
     except (InvalidInput, ValueError, RecursionError):
         return None
-    return max(first, 1), total if last == -1 else min(last, total)
+    if last == -1:
+        last = total
+    return max(first, 1), min(last, total)
 
 
 def _as_empty_file(files: Files, arguments: Arguments) -> Arguments:
@@ -588,7 +594,7 @@ def _list_level(
         rows.append(f"{_FOLDER_SIZE}\t{shown_name}/")
         if levels > 1 and not place.link:
             folder_path = f"{inner_path}/{name}" if inner_path else name
-            _list_level(files, folder_path, shown_name, levels - 1, rows)
+            _list_level(files, folder_path, shown_name, levels=levels - 1, rows=rows)
 
 
 def size(count: int) -> str:

@@ -32,7 +32,7 @@ class Reply:
     advice: Advice | None = None
     message: str = ""
 
-    def without_advice(self) -> None:
+    def reword_advice(self) -> None:
         """Reword the advice in the text and the data for a reader who lacks its tools."""
         advice = self.advice
         if advice is None:

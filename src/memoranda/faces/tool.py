@@ -142,7 +142,7 @@ def function_of(name: str, *modules: ModuleType) -> Callable[..., Any]:
     raise LookupError(f"the tool {name} is declared, and {places} has no function of that name")
 
 
-def declared(
+def declared_tools(
     file: str, run: Callable[[str], Run], also: Also | None = None, **options: Any
 ) -> list[Tool]:
     """Make the tools that a JSON file declares, in its order.
@@ -155,10 +155,10 @@ def declared(
     """
     return [
         Tool(
-            row["name"],
-            row["description"],
-            row["inputSchema"],
-            run(row["name"]),
+            name=row["name"],
+            description=row["description"],
+            schema=row["inputSchema"],
+            run=run(row["name"]),
             annotations=row["annotations"],
             also={**(also or {}), **row.get("also", {})},
             **flags_of(row),
@@ -347,7 +347,7 @@ class Hooks:
         context = HookContext(agent)
         self._emit("tool_start", name, arguments)
         if self._is_allowed(context, name, arguments):
-            reply = self._after(context, name, arguments, run(arguments))
+            reply = self._reply_after_hooks(context, name, arguments, run(arguments))
         else:
             reply = refused(f"tool {name} blocked by before_tool_call hook", "blocked")
         if reply.is_error:
@@ -368,7 +368,9 @@ class Hooks:
                 return False
         return True
 
-    def _after(self, context: HookContext, name: str, arguments: Any, reply: Reply) -> Reply:
+    def _reply_after_hooks(
+        self, context: HookContext, name: str, arguments: Any, reply: Reply
+    ) -> Reply:
         """Return a reply as the after-hooks change it, each the reply of the one before.
 
         A hook that fails, or returns something else than a Reply or None, changes nothing.
@@ -393,7 +395,13 @@ class Hooks:
         self, kind: str, tool: str | None = None, data: Any = None, error: str | None = None
     ) -> None:
         """Send an event to all subscribers, and to all hooks with `on_event`."""
-        event = Event(kind, stamp(self._clock()), tool, data, error)
+        event = Event(
+            type=kind,
+            timestamp=stamp(self._clock()),
+            tool_name=tool,
+            data=data,
+            error=error,
+        )
         for subscription in self._subscriptions:
             subscription.waiting.append(event)
         for hook in self._hooks_having("on_event"):
@@ -493,7 +501,7 @@ class Registry:
         if reply.advice is not None:
             serves_its_tools = self.tools.keys() >= set(reply.advice.tools)
             if not serves_its_tools:
-                reply.without_advice()
+                reply.reword_advice()
         return reply
 
     def _run(self, memory: MemorySession, tool: Tool, arguments: Any) -> Reply:
@@ -508,7 +516,8 @@ class Registry:
             return self._with_usable_advice(tool.refuse(error))
         caller = memory.using(tool.name)
         try:
-            # Each call gets its own arguments, since `run` may remove those it used.
+            # A call that takes its turn may be run again, with the whole arguments, since `run` may
+            # remove those it used.
             if tool.shares_commit:
                 reply = caller.in_turn(lambda: tool.run(caller, dict(arguments)))
             else:

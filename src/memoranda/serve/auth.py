@@ -160,7 +160,7 @@ class Access:
 
     def tokens(self) -> list[StoredToken]:
         """Return all tokens in the order they were made, also invalid ones. Raises AccessRefused."""
-        return [_token(token) for token in self.rows().get("tokens", ())]
+        return [_token_of_row(token) for token in self.rows().get("tokens", ())]
 
     def add(
         self,
@@ -198,7 +198,7 @@ class Access:
         except OverflowError:
             raise InvalidInput("a token cannot last that long; leave --expires out") from None
         with self.changing() as rows:
-            tokens = [_token(row) for row in rows.setdefault("tokens", [])]
+            tokens = [_token_of_row(row) for row in rows.setdefault("tokens", [])]
             if any(token.name == name and token.is_valid(now) for token in tokens):
                 raise _exists(f"token exists: {name}")
             token = StoredToken(
@@ -227,19 +227,17 @@ class Access:
         """
         now = self.clock()
         with self.changing() as rows:
-            matching_rows = [
-                row
-                for row in rows.get("tokens", ())
-                if ref in (row["name"], row["id"]) and not row["revoked"]
-            ]
+            open_rows = [row for row in rows.get("tokens", ()) if not row["revoked"]]
+            matching_rows = [row for row in open_rows if ref in (row["name"], row["id"])]
             if not matching_rows:
-                names = [row["name"] for row in rows.get("tokens", ()) if not row["revoked"]]
+                names = [row["name"] for row in open_rows]
                 raise NoSuch(f"no such token: {ref}", choices(ref, names, "Tokens"))
+            # Tokens are in the order they were made.
             newest = matching_rows[-1]
             newest["revoked"] = stamp(now)
             grants = rows.get("grants", ())
             rows["grants"] = [grant for grant in grants if grant["token"] != newest["id"]]
-            return _token(newest)
+            return _token_of_row(newest)
 
     def find(self, secret: str) -> StoredToken | None:
         """Return the valid token with this secret. None if no token has it.
@@ -268,7 +266,7 @@ class Access:
             return self._token_of_grant(grants[0])
         if not token_rows:
             return None
-        token = _token(token_rows[0])
+        token = _token_of_row(token_rows[0])
         if not token.is_valid(now):
             return None
         return token
@@ -355,6 +353,7 @@ class Access:
 
         is_own_choice: whether the folder is the one for spaces, which is in this home.
         """
+        # Links are followed, so that a folder under another name is found out.
         own_root = Path(os.path.realpath(self._layout.root))
         real_place = Path(os.path.realpath(place))
         holds_this_home = own_root.is_relative_to(real_place)
@@ -436,7 +435,7 @@ def check_name(name: str, noun: str) -> str:
     return name
 
 
-def _token(row: Mapping[str, Any]) -> StoredToken:
+def _token_of_row(row: Mapping[str, Any]) -> StoredToken:
     """Return the token of a row. Keys that a newer version wrote are ignored."""
     known_fields = {name: value for name, value in row.items() if name in StoredToken.__slots__}
     return StoredToken(**known_fields | {"projects": tuple(row.get("projects", ()))})
@@ -455,7 +454,8 @@ def make_room(rows: dict[str, dict[str, Any]], max_rows: int, removable: Collect
     The oldest row of the address (`by`) with the most rows is removed first. So a stranger who
     sends requests without end pushes out only its own rows.
 
-    rows: the rows to remove from, in the order they were made.
+    rows: the rows to remove from, in the order they were made. `by` is the IP address that made a
+        row.
     max_rows: how many rows there may be after one was added.
     removable: the keys of the rows that may be removed.
     """
@@ -648,12 +648,14 @@ class Budgets:
         # Only a caller with a quota is counted.
         counts = self._counts if quota else None
         if counts is not None and counts.calls_of(who, day) >= quota:
+            # The quota of a day ends at midnight (UTC).
             seconds_of_day = now.hour * 3600 + now.minute * 60 + now.second
             return BudgetRefusal(
                 _SECONDS_OF_A_DAY - seconds_of_day,
                 f"This token may make {quota:,} calls a day and has made them. Go on tomorrow (UTC).",
             )
         refusal = self._take_from_bucket(who, rate, now)
+        # A refused call does not count against the quota.
         if refusal is None and counts is not None:
             counts.count_call(who, day)
         return refusal

@@ -79,10 +79,11 @@ def _checked_parts(url: str) -> SplitResult:
     if not is_safe or not has_path or parts.fragment:
         raise NoDocument("it must be https://HOST/PATH")
     try:
-        is_https_port = parts.port in (None, _PORT)
+        # An address without a port means the usual one.
+        port = _PORT if parts.port is None else parts.port
     except ValueError:
-        is_https_port = False
-    if not is_https_port:
+        raise NoDocument(f"it must be at port {_PORT}") from None
+    if port != _PORT:
         raise NoDocument(f"it must be at port {_PORT}")
     return parts
 
@@ -130,6 +131,7 @@ def public_address(host: str) -> str:
         if not is_public(address):
             raise NoDocument("its host is not on the public Internet")
     ipv4_addresses = [address for address in addresses if ":" not in address]
+    # The least one, so that the choice does not depend on the order of the answer.
     return min(ipv4_addresses or addresses)
 
 
@@ -184,7 +186,7 @@ class Documents:
     def get(self, url: str) -> dict[str, Any]:
         """Return the document at `url`. Raises NoDocument."""
         result = self._results.get(url)
-        if result is None or time.monotonic() >= result.until:
+        if result is None or time.monotonic() >= result.valid_until:
             result = self._fetch_result(url)
             if len(self._results) >= _MAX_REMEMBERED:
                 self._results.clear()
@@ -205,9 +207,9 @@ class Documents:
 class _FetchResult(NamedTuple):
     """The result of fetching a document.
 
-    until: how long it is remembered, in seconds of `time.monotonic`.
+    valid_until: when it must be fetched again, in seconds of `time.monotonic`.
     document: the document, or the error.
     """
 
-    until: float
+    valid_until: float
     document: dict[str, Any] | NoDocument

@@ -24,7 +24,7 @@ CONNECTIONS = 1000
 FOR_ADDRESS = 250
 """One IP address may have this many open connections. This machine may have any number, because all
 clients behind a tunnel come from it."""
-_SENTENCES = {
+_REFUSALS = {
     408: f"The request's header did not come within {HEADER_SECONDS:.0f} s.",
     503: "Too many calls are in progress. Try again in a moment.",
 }
@@ -38,23 +38,23 @@ class Connection(H11Protocol):
 
         If there are too many, close one that waits, or refuse this one.
         """
-        super().connection_made(_OneWrite(transport, self.loop))  # type: ignore[arg-type]
+        super().connection_made(_BatchedWrites(transport, self.loop))  # type: ignore[arg-type]
         # Refuses the request if its header takes too long. None while no header is expected.
         self._header_timer: asyncio.TimerHandle | None = None
-        # When the client last sent something.
-        self._last = self.loop.time()
+        # When the client last sent something, on the clock of the event loop.
+        self._last_received = self.loop.time()
         self._was_answered = False
-        self._expect_header()
-        crowd = self._crowd()
-        if crowd:
-            self._make_room(crowd)
+        self._start_header_timer()
+        candidates = self._candidates_to_close()
+        if candidates:
+            self._make_room(candidates)
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Forget the connection.
 
         exc: the error that ended the connection. None if one of the two sides closed it.
         """
-        self._header_came()
+        self._stop_header_timer()
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
@@ -62,7 +62,7 @@ class Connection(H11Protocol):
 
         The time of a body is watched by `middleware.in_time`.
         """
-        self._last = self.loop.time()
+        self._last_received = self.loop.time()
         request_before = self.cycle
         super().data_received(data)
         if self.transport.is_closing():
@@ -70,9 +70,9 @@ class Connection(H11Protocol):
         # uvicorn makes a new cycle as soon as a header is complete.
         is_header_complete = self.cycle is not request_before
         if is_header_complete:
-            self._header_came()
+            self._stop_header_timer()
         elif self._waits_for_client and not self._reads_body:
-            self._expect_header()
+            self._start_header_timer()
 
     def on_response_complete(self) -> None:
         """Go on with the next request, and record that this connection has had an answer."""
@@ -82,25 +82,28 @@ class Connection(H11Protocol):
     @property
     def _reads_body(self) -> bool:
         """Whether a request's header has come and its body has not."""
-        return self.cycle is not None and not self.cycle.response_complete and self.cycle.more_body
+        # A cycle is uvicorn's object for one request and its answer. None before the first.
+        if self.cycle is None or self.cycle.response_complete:
+            return False
+        return self.cycle.more_body
 
     @property
     def _waits_for_client(self) -> bool:
         """Whether the client must send something before the server can go on."""
         return self.cycle is None or self.cycle.response_complete or self._reads_body
 
-    def _expect_header(self) -> None:
-        """Start the time for the header of a request, if it does not run already."""
+    def _start_header_timer(self) -> None:
+        """Begin to wait for the header of a request, unless the wait has begun already."""
         if self._header_timer is None:
             self._header_timer = self.loop.call_later(HEADER_SECONDS, self._refuse, 408)
 
-    def _header_came(self) -> None:
-        """Stop the time for the header of a request."""
+    def _stop_header_timer(self) -> None:
+        """Wait no longer for the header of a request."""
         if self._header_timer is not None:
             self._header_timer.cancel()
             self._header_timer = None
 
-    def _crowd(self) -> list[Connection]:
+    def _candidates_to_close(self) -> list[Connection]:
         """Return the connections to choose from if one must be closed. Empty if there is room.
 
         They are the connections of this one's address if it has too many, or of the busiest address
@@ -123,25 +126,26 @@ class Connection(H11Protocol):
             return []
         return max(connections_by_host.values(), key=len)
 
-    def _make_room(self, crowd: Iterable[Connection]) -> None:
-        """Close a connection of `crowd` that waits for its client.
+    def _make_room(self, candidates: Iterable[Connection]) -> None:
+        """Close one of the candidates that waits for its client.
 
         If none waits, refuse this connection.
         """
-        waiting = [connection for connection in crowd if connection._waits_for_client]
+        waiting = [connection for connection in candidates if connection._waits_for_client]
         if not waiting:
             self._refuse(503)
             return
-        # A connection that never got an answer goes first, then the one that was silent longest.
+        # A connection that never got an answer goes first (False sorts before True), then the one
+        # that was silent longest.
         least_used = min(
-            waiting, key=lambda connection: (connection._was_answered, connection._last)
+            waiting, key=lambda connection: (connection._was_answered, connection._last_received)
         )
         self.connections.discard(least_used)
         least_used.transport.close()
 
     def _refuse(self, status: int) -> None:
         """Answer with an HTTP status without reading a request, and close the connection."""
-        error = {"code": -32000, "message": _SENTENCES[status]}
+        error = {"code": -32000, "message": _REFUSALS[status]}
         body = json.dumps({"jsonrpc": "2.0", "id": None, "error": error}).encode()
         head = (
             f"HTTP/1.1 {status} {HTTPStatus(status).phrase}\r\n"
@@ -160,7 +164,7 @@ def _host(connection: Connection) -> str:
     return connection.client[0]
 
 
-class _OneWrite:
+class _BatchedWrites:
     """A transport that collects writes, and sends them once at the end of the event loop's turn.
 
     The header and the body of an answer are then one packet, not two that wait for each other.

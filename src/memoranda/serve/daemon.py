@@ -27,9 +27,9 @@ from memoranda import clock
 from memoranda.clock import waits_until
 from memoranda.engine.daemon_client import AUTOSTARTED, STATE
 from memoranda.errors import Busy, MemorandaError
+from memoranda.serve.call_queue import KEPT_UP_AFTER
 from memoranda.serve.sessions import McpSessions
 from memoranda.serve.socket import Listener, Methods, Protocol, SocketServer
-from memoranda.serve.turns import KEPT_UP_AFTER
 from memoranda.sources.files import lock_file, lock_owner
 from memoranda.sources.layout import Layout
 
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from memoranda.serve.auth import Space
     from memoranda.serve.http import HttpServer
 
-    Web = Callable[[ThreadPoolExecutor, threading.Event], HttpServer]
+    MakeHttpServer = Callable[[ThreadPoolExecutor, threading.Event], HttpServer]
     """Makes the server of HTTP, which calls on these threads and ends with this event."""
 
 _log = logging.getLogger("memoranda.daemon")
@@ -106,6 +106,7 @@ def daemon_lock(path: Path, is_autostarted: bool = False) -> Iterator[None]:
     """
     lines = [AUTOSTARTED] if is_autostarted else []
     try:
+        # A file that another process holds raises BlockingIOError.
         held_file = _hold_file(path, *lines)
     except BlockingIOError:
         owner = lock_owner(path)
@@ -135,11 +136,13 @@ def _hold_file(path: Path, *lines: str) -> ExitStack:
     """
     fd = lock_file(path, fcntl.LOCK_EX | fcntl.LOCK_NB)
     with ExitStack() as stack:
+        # The last callback runs first. Closing the file unlocks it.
         stack.callback(os.close, fd)
         stack.callback(os.ftruncate, fd, 0)
         os.ftruncate(fd, 0)
         text = "".join(f"{line}\n" for line in (os.getpid(), *lines))
         os.pwrite(fd, text.encode(), 0)
+        # Nothing failed, so the caller's context runs the callbacks, and not this one.
         return stack.pop_all()
 
 
@@ -158,7 +161,9 @@ def http_address(path: Path) -> str | None:
     except OSError:
         return None
     has_address = len(lines) > 1 and lines[1] != ""
-    return lines[1] if has_address else None
+    if not has_address:
+        return None
+    return lines[1]
 
 
 class Daemon:
@@ -186,7 +191,7 @@ class Daemon:
         registry: Registry | None = None,
         listener: Listener | None = None,
         methods: Methods | None = None,
-        web: Web | None = None,
+        web: MakeHttpServer | None = None,
         sessions: McpSessions | None = None,
         has_upkeep: bool = True,
         idle: timedelta | None = None,
@@ -195,12 +200,12 @@ class Daemon:
         self._has_upkeep = has_upkeep
         self._interval_seconds = interval.total_seconds()
         self._idle_seconds = None if idle is None else idle.total_seconds()
-        self._stopping = threading.Event()
-        scheduler.stop = self._stopping.is_set
+        self._must_stop = threading.Event()
+        scheduler.stop = self._must_stop.is_set
         self._server: SocketServer | None = None
         self._http: HttpServer | None = None
         # The upkeep of each space, by name. None while another daemon does it.
-        self._spaces: dict[str, Scheduler | None] = {}
+        self._space_schedulers: dict[str, Scheduler | None] = {}
         self._space_locks = ExitStack()
 
         # Calls from the socket and over HTTP run on the same threads.
@@ -209,12 +214,13 @@ class Daemon:
         if listener is not None and served is not None and registry is not None:
             all_methods = {**(methods or {}), STATE: lambda _memory, _params: self.state()}
             protocol = Protocol(served, registry, all_methods)
-            answer = waits_until(self._stopping)(protocol.answer)
+            # A call waits for locks only until the daemon must stop.
+            answer = waits_until(self._must_stop)(protocol.answer)
             self._server = SocketServer(listener, answer, registry.hooks.session, threads, sessions)
         self._sessions = sessions
         self._rounds = Rounds()
         if web is not None:
-            self._http = web(threads, self._stopping)
+            self._http = web(threads, self._must_stop)
             # The page shows the rounds of upkeep and the sessions.
             self._http.app.state.rounds = self._rounds if has_upkeep else None
             self._http.app.state.sessions = sessions
@@ -227,13 +233,14 @@ class Daemon:
         """
         self._rounds.began = clock.now()
         self._rounds.next = None
-        all_succeeded = self._steps_of("", self._scheduler)
-        all_succeeded &= self._step("transcripts", self._read_transcripts)
+        # `&=` calls the function on its right in any case, unlike `and`.
+        all_succeeded = self._run_steps("", self._scheduler)
+        all_succeeded &= self._run_step("transcripts", self._read_transcripts)
         if self._http is not None:
-            all_succeeded &= self._step("spaces", self._open_spaces)
-            for space, scheduler in list(self._spaces.items()):
+            all_succeeded &= self._run_step("spaces", self._open_spaces)
+            for space, scheduler in list(self._space_schedulers.items()):
                 if scheduler is not None:
-                    all_succeeded &= self._steps_of(f"{space}: ", scheduler)
+                    all_succeeded &= self._run_steps(f"{space}: ", scheduler)
         self._rounds.next = clock.now() + timedelta(seconds=self._interval_seconds)
         return all_succeeded
 
@@ -246,7 +253,7 @@ class Daemon:
 
         return Transcripts(memory).sync().turns
 
-    def _steps_of(self, prefix: str, scheduler: Scheduler) -> bool:
+    def _run_steps(self, prefix: str, scheduler: Scheduler) -> bool:
         """Run the steps of one home. Returns whether every step succeeded.
 
         prefix: the beginning of the names of the steps: "" for the home, "team: " for the space
@@ -259,21 +266,21 @@ class Daemon:
             steps.extend(scheduler.steps())
             return 0
 
-        # Listing the steps reads the memory, so it is a step that may fail.
-        all_succeeded = self._step(f"{prefix}round", list_steps)
+        # Listing the steps reads the memory, so it is a step that may fail. Then there are none.
+        all_succeeded = self._run_step(f"{prefix}round", list_steps)
         for name, step in steps:
-            all_succeeded &= self._step(f"{prefix}{name}", step)
+            all_succeeded &= self._run_step(f"{prefix}{name}", step)
         return all_succeeded
 
-    def _step(self, name: str, step: Callable[[], int]) -> bool:
+    def _run_step(self, name: str, step: Callable[[], int]) -> bool:
         """Run one step and record its outcome. Returns whether it succeeded.
 
         step: returns how many items it processed.
         """
-        if self._stopping.is_set():
+        if self._must_stop.is_set():
             return True
         try:
-            with waits_until(self._stopping):
+            with waits_until(self._must_stop):
                 count = step()
         except Exception as error:
             # The outermost loop of the daemon: errors are reported, and the next step runs.
@@ -297,19 +304,20 @@ class Daemon:
         }
 
     def _open_spaces(self) -> int:
-        """Open the new spaces for upkeep, and forget those that no longer exist. Returns 0.
+        """Open the new spaces for upkeep, and forget those that no longer exist.
 
-        An error of one space is raised after the others are open.
+        Returns 0, the number of processed items, since it is a step of a round. An error of one
+        space is raised after the others are open.
         """
         assert self._http is not None
         last_error = None
         spaces = self._http.access.spaces()
-        self._spaces = {
-            name: scheduler for name, scheduler in self._spaces.items() if name in spaces
+        self._space_schedulers = {
+            name: scheduler for name, scheduler in self._space_schedulers.items() if name in spaces
         }
-        for name in spaces.keys() - self._spaces.keys():
+        for name in spaces.keys() - self._space_schedulers.keys():
             try:
-                self._spaces[name] = self._space_scheduler(spaces[name])
+                self._space_schedulers[name] = self._space_scheduler(spaces[name])
             except (MemorandaError, OSError) as error:
                 # The next round tries again.
                 last_error = error
@@ -331,33 +339,33 @@ class Daemon:
             return None
         own_memory = self._scheduler.memory
         scheduler = type(self._scheduler)(memory.as_caller(None, own_memory.face))
-        scheduler.stop = self._stopping.is_set
+        scheduler.stop = self._must_stop.is_set
         return scheduler
 
-    def serve(self, ready: Callable[[], None], stopping: Callable[[], None]) -> None:
+    def serve(self, on_ready: Callable[[], None], on_stop: Callable[[], None]) -> None:
         """Serve until SIGINT or SIGTERM, or until the daemon has been idle for long.
 
         Then finish the running step, answer open requests, and return.
 
-        ready: called when the socket listens.
-        stopping: called as soon as the daemon begins to end.
+        on_ready: called when the socket listens.
+        on_stop: called as soon as the daemon begins to end.
         """
-        asyncio.run(self._serve(ready, stopping))
+        asyncio.run(self._serve(on_ready, on_stop))
 
-    async def _serve(self, ready: Callable[[], None], stopping: Callable[[], None]) -> None:
+    async def _serve(self, on_ready: Callable[[], None], on_stop: Callable[[], None]) -> None:
         """Serve until a signal ends the daemon, and do upkeep in between.
 
-        ready: called as soon as clients can connect.
-        stopping: called when the daemon begins to stop.
+        on_ready: called as soon as clients can connect.
+        on_stop: called when the daemon begins to stop.
         """
         loop = asyncio.get_running_loop()
-        stop = asyncio.Event()
+        stop_event = asyncio.Event()
 
         def begin_stop() -> None:
-            if not stop.is_set():
-                self._stopping.set()
-                stop.set()
-                stopping()
+            if not stop_event.is_set():
+                self._must_stop.set()
+                stop_event.set()
+                on_stop()
 
         for number in (signal.SIGINT, signal.SIGTERM):
             loop.add_signal_handler(number, begin_stop)
@@ -365,33 +373,35 @@ class Daemon:
             await self._server.start()
         if self._http is not None:
             await self._http.start()
-        ready()
+        on_ready()
         try:
-            while self._has_upkeep and not stop.is_set():
-                await asyncio.to_thread(self._logged_round)
-                await self._pass_interval(stop, begin_stop)
-            await stop.wait()
+            while self._has_upkeep and not stop_event.is_set():
+                await asyncio.to_thread(self._run_logged_round)
+                await self._pass_interval(stop_event, begin_stop)
+            await stop_event.wait()
         finally:
-            await self._end()
+            await self._stop_servers()
 
-    async def _pass_interval(self, stop: asyncio.Event, begin_stop: Callable[[], None]) -> None:
-        """Wait until the next round is due or `stop` is set, and keep `memory.md` up to date.
+    async def _pass_interval(
+        self, stop_event: asyncio.Event, begin_stop: Callable[[], None]
+    ) -> None:
+        """Wait until the next round is due or `stop_event` is set, and keep `memory.md` up to date.
 
-        begin_stop: sets `stop`. It is called when the daemon has been idle for long.
+        begin_stop: sets `stop_event`. It is called when the daemon has been idle for long.
         """
         loop = asyncio.get_running_loop()
         end = loop.time() + self._interval_seconds
         seconds_left = self._interval_seconds
-        while not stop.is_set() and seconds_left > 0:
+        while not stop_event.is_set() and seconds_left > 0:
             with suppress(TimeoutError):
-                await asyncio.wait_for(stop.wait(), min(seconds_left, KEPT_UP_AFTER))
+                await asyncio.wait_for(stop_event.wait(), min(seconds_left, KEPT_UP_AFTER))
             # Changes by callers on the socket must be shown before the next round.
             await asyncio.to_thread(self._keep_up)
             if self._is_idle(loop.time()):
                 begin_stop()
             seconds_left = end - loop.time()
 
-    async def _end(self) -> None:
+    async def _stop_servers(self) -> None:
         """Stop the servers after their open requests, and bring `memory.md` up to date."""
         if self._sessions is not None:
             self._sessions.stop()
@@ -411,7 +421,7 @@ class Daemon:
         quiet_since = self._server.quiet_since
         return quiet_since is not None and now - quiet_since >= self._idle_seconds
 
-    def _logged_round(self) -> None:
+    def _run_logged_round(self) -> None:
         """Run a round, and log any error so that the daemon goes on."""
         try:
             self.round()
@@ -421,7 +431,7 @@ class Daemon:
     def _keep_up(self) -> None:
         """Bring the overview `memory.md` up to date. Errors are logged."""
         try:
-            with waits_until(self._stopping):
+            with waits_until(self._must_stop):
                 self._scheduler.keep_up()
         except Exception as error:
             # As in a round, errors are reported, and the daemon goes on.

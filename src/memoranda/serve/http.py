@@ -48,14 +48,15 @@ from memoranda.serve.auth import (
     least_scope,
     may_use,
 )
+from memoranda.serve.call_queue import InternalError, Stopping
 from memoranda.serve.connections import LOOPBACK, Connection
 from memoranda.serve.mcp import Handlers, ServerIdentity, agent_of, client_text
 from memoranda.serve.middleware import (
-    CALL,
+    ADMITTED,
     HANDLERS,
     TOKEN,
     TOO_LATE,
-    BodyInTime,
+    BodyLimits,
     Health,
     HostAndOrigin,
     Metrics,
@@ -63,9 +64,9 @@ from memoranda.serve.middleware import (
     RequestRefused,
 )
 from memoranda.serve.socket import LIMIT
-from memoranda.serve.turns import InternalError, Stopping
 
 if TYPE_CHECKING:
+    from memoranda.config import Settings
     from memoranda.engine import MemorySession
 
 T = TypeVar("T")
@@ -178,7 +179,7 @@ def _url_host(host: str) -> str:
     return f"[{host}]" if ":" in host else host
 
 
-def place_of(text: str) -> tuple[str, int]:
+def host_and_port(text: str) -> tuple[str, int]:
     """Split the value of `--http` into a host and a port. Raises ConfigError.
 
     `0.0.0.0:80` gives ("0.0.0.0", 80), `[::1]:80` gives ("::1", 80), and `80` gives
@@ -212,7 +213,7 @@ class Homes:
         self._registry_for = registry_for
         self._lock = threading.Lock()
         # The key is the place of the space (None for the home), and the sorted projects.
-        self._open: dict[tuple[str | None, tuple[str, ...]], MemorySession] = {}
+        self._open_memories: dict[tuple[str | None, tuple[str, ...]], MemorySession] = {}
         self._open_contexts = ExitStack()
 
     def memory(self, space: Space | None, projects: tuple[str, ...] = ()) -> MemorySession:
@@ -226,10 +227,10 @@ class Homes:
         # Calls with the same space and projects share one open memory.
         key = (space.place if space else None, tuple(sorted(projects)))
         with self._lock:
-            if key not in self._open:
+            if key not in self._open_memories:
                 session = self._session(space, projects)
-                self._open[key] = self._open_contexts.enter_context(session)
-            return self._open[key]
+                self._open_memories[key] = self._open_contexts.enter_context(session)
+            return self._open_memories[key]
 
     def _session(
         self, space: Space | None, projects: tuple[str, ...]
@@ -237,14 +238,16 @@ class Homes:
         """Return a memory that is not open yet. `memory` explains the arguments."""
         from memoranda.engine import open_session
 
+        home = str(self._memory.home)
         settings = self._memory.settings
-        home = str(space.home if space else self._memory.home)
-        if space and space.database:
-            home = settings.address_of(space.database)
+        own_settings: Settings | None = settings
+        if space:
+            home = settings.address_of(space.database) if space.database else str(space.home)
+            # A space has its own configuration, which is read there.
+            own_settings = None
         return open_session(
             home,
-            # A space has its own configuration.
-            config=None if space else settings,
+            config=own_settings,
             face="mcp",
             clock=self._memory.clock,
             only=projects,
@@ -269,13 +272,13 @@ class AdmittedRequest:
     token: the caller's token. None means the owner, who needs none.
     space: the space that the request is for. None means the home.
     server: the server that admitted it.
-    did: the names of the tools that the request called, for the log.
+    called_tools: the names of the tools that the request called, for the log.
     """
 
     token: StoredToken | None
     space: Space | None
     server: HttpServer
-    did: list[str] = field(default_factory=list)
+    called_tools: list[str] = field(default_factory=list)
 
     @property
     def scope(self) -> str:
@@ -294,37 +297,48 @@ class AdmittedRequest:
             return self.token.projects
         return ()
 
-    def caller(
-        self, memory: MemorySession, agent_name: str, face: str, client: str
+    def memory_of_caller(
+        self, memory: MemorySession, *, client_name: str, face: str, recorded_client: str
     ) -> MemorySession:
         """Return `memory` as this caller may use it: with the caller's agent and rights.
 
         memory: the memory of the home or space.
-        agent_name: the name that the client gives itself.
+        client_name: the name that the client gives itself, which may tell its agent.
         face: the interface of the call, such as `mcp`, for the ledger.
-        client: the name under which the ledger records the client.
+        recorded_client: the name under which the ledger records the client.
         """
+        # Without a token, the caller belongs to no session of its own.
         session: dict[str, str] = {}
         if self.token is not None:
             session["session"] = self.token.id
-        memory = memory.as_caller(self._agent(agent_name), face, client=client, **session)
-        memory.only_reads = self.scope == "read"
-        return memory
+        agent = self._agent(client_name)
+        caller_memory = memory.as_caller(agent, face, client=recorded_client, **session)
+        caller_memory.only_reads = self.scope == "read"
+        return caller_memory
 
-    def _agent(self, agent_name: str) -> str | None:
+    def _agent(self, client_name: str) -> str | None:
         """Return the agent as which the caller acts: the first one that is set.
 
         1. the agent of the token, or in a space the name of the token's member
         2. the agent that the server was told to take for every caller
         3. the agent that the client's own name stands for
 
-        agent_name: the name that the client gives itself.
+        client_name: the name that the client gives itself.
         """
         token_agent = None
         if self.token is not None:
             token_agent = self.token.agent if self.space is None else self.token.member
         identity = self.server.identity
-        return token_agent or identity.agent or agent_of(agent_name, identity.clients)
+        return token_agent or identity.agent or agent_of(client_name, identity.clients)
+
+
+def program_of(request: Request) -> str:
+    """Return the name of the program that sends a request: "my-editor" for "my-editor/2.1 (Linux)".
+
+    "" if the request does not name it.
+    """
+    name, _, _ = request.headers.get("user-agent", "").partition("/")
+    return name
 
 
 class _HttpHandlers(Handlers):
@@ -341,8 +355,8 @@ class _HttpHandlers(Handlers):
         """
         if params.name not in self._registry.tools:
             return await super().call(ctx, params)
-        request: AdmittedRequest = ctx.request.scope[CALL]
-        request.did.append(params.name)
+        admitted_request: AdmittedRequest = ctx.request.scope[ADMITTED]
+        admitted_request.called_tools.append(params.name)
         begin = time.perf_counter()
         outcome = "error"
         try:
@@ -351,23 +365,30 @@ class _HttpHandlers(Handlers):
                 outcome = "ok"
             return result
         finally:
-            request.server.metrics.count_call(params.name, outcome, time.perf_counter() - begin)
+            seconds = time.perf_counter() - begin
+            admitted_request.server.metrics.count_call(params.name, outcome, seconds)
 
-    async def _take(self, ctx: Any, call: Callable[[MemorySession], T]) -> T:
+    async def _run_for_caller(self, ctx: Any, call: Callable[[MemorySession], T]) -> T:
         """Run `call` on a thread, with the memory of the request's caller.
 
         ctx: the context of the request, from the SDK.
         """
-        request: AdmittedRequest = ctx.request.scope[CALL]
+        admitted_request: AdmittedRequest = ctx.request.scope[ADMITTED]
         client = self._client(ctx)
         if client:
             client_name = client.name
         else:
-            client_name = ctx.request.headers.get("user-agent", "").partition("/")[0]
+            client_name = program_of(ctx.request)
         client_label = f"http {client_text(client, '')}".strip()
-        return await request.server.run(
-            request, lambda memory: call(request.caller(memory, client_name, "mcp", client_label))
-        )
+
+        def call_as_caller(memory: MemorySession) -> T:
+            return call(
+                admitted_request.memory_of_caller(
+                    memory, client_name=client_name, face="mcp", recorded_client=client_label
+                )
+            )
+
+        return await admitted_request.server.run(admitted_request, call_as_caller)
 
 
 class HttpServer:
@@ -416,7 +437,7 @@ class HttpServer:
         self._server: _Uvicorn | None = None
         self._serving: asyncio.Task[None] | None = None
         self.metrics = Metrics()
-        self.seen: dict[str, datetime] = {}
+        self.last_uses: dict[str, datetime] = {}
         """When each token was last used with this server, by the token's id."""
         own_pages = pages(self) if pages else ()
         self.app = self._application([*routes, *own_pages])
@@ -443,14 +464,18 @@ class HttpServer:
         mcp_paths = ("/mcp", "/mcp/", "/s/{space}/mcp", "/s/{space}/mcp/")
         mcp_routes = [Route(path, endpoint, methods=["POST", "OPTIONS"]) for path in mcp_paths]
         health = Health(
-            self.metrics, self.stopping, self.homes.memory(None), self.connections, self.admitted
+            self.metrics,
+            self.stopping,
+            memory=self.homes.memory(None),
+            connections=self.connections,
+            admit=self.admit,
         )
         return Starlette(
             routes=[*mcp_routes, *health.routes(), *further_routes],
             middleware=[
                 Middleware(RequestLog, counts=self.metrics.requests),
                 Middleware(HostAndOrigin, settings=security, public=self._place.public),
-                Middleware(BodyInTime),
+                Middleware(BodyLimits),
             ],
             exception_handlers=HANDLERS,
             lifespan=self._lifespan,
@@ -515,16 +540,19 @@ class HttpServer:
         if request.method != "POST":
             why = "Send requests with POST; there are no streams or sessions here."
             raise RequestRefused(405, why, allow="POST")
-        call = scope[CALL] = self.admitted(request)
-        manager = await self._manager(call)
+        admitted_request = self.admit(request)
+        # The handlers and the log find it there.
+        scope[ADMITTED] = admitted_request
+        manager = await self._manager(admitted_request)
         try:
-            await manager.handle_request(_accepting(scope), receive, send)
+            await manager.handle_request(_with_accept_header(scope), receive, send)
         except TimeoutError:
             raise RequestRefused(408, TOO_LATE) from None
 
-    def admitted(self, request: Request) -> AdmittedRequest:
+    def admit(self, request: Request) -> AdmittedRequest:
         """Check the token, the space and the rate of a request. Raises RequestRefused."""
         token = self._token_of(request)
+        # The log names the token of a request that is refused below, too.
         request.scope[TOKEN] = token
         space = self._space_of(request, token)
         if token is not None:
@@ -532,7 +560,7 @@ class HttpServer:
             if refusal:
                 retry_after = str(refusal.wait_seconds)
                 raise RequestRefused(429, refusal.reason, retry_after=retry_after)
-            self.seen[token.id] = self.access.clock()
+            self.last_uses[token.id] = self.access.clock()
             # A request is not refused only because the day of the last use cannot be stored.
             with suppress(StorageError):
                 self.access.record_use(token)
@@ -544,6 +572,7 @@ class HttpServer:
         None if the request has no token and the server needs none.
         """
         kind, _, secret = request.headers.get("authorization", "").partition(" ")
+        # Where no token is needed, a wrong one is refused all the same.
         if not kind and self._place.is_open:
             return None
         path = request.url.path
@@ -557,7 +586,8 @@ class HttpServer:
         token = self.access.find(secret.strip())
         address = f"{self._place.public}{path.rstrip('/')}"
         # A token of OAuth is only for the address that it was given out for (its audience).
-        if token is None or token.audience not in (None, address):
+        is_for_here = token is not None and (token.audience is None or token.audience == address)
+        if token is None or not is_for_here:
             why = "This token is unknown, expired or revoked, or for another address."
             challenge = self._challenge(path, 'error="invalid_token"')
             raise RequestRefused(401, why, "invalid_token", www_authenticate=challenge)
@@ -603,6 +633,7 @@ class HttpServer:
         """
         if self.stopping.is_set():
             raise Stopping
+        # A call waits for locks only until the server must stop.
         stoppable = waits_until(self.stopping)(
             lambda: work(self.homes.memory(call.space, call.projects))
         )
@@ -631,6 +662,7 @@ class HttpServer:
                 assert self._tasks is not None
                 whole_registry = await asyncio.to_thread(self.homes.registry, call.space)
                 registry = _limited_registry(whole_registry, offer)
+                # Returns what `_run_manager` passes to `task_status.started`. The task goes on.
                 self._managers[offer] = await self._tasks.start(self._run_manager, registry)
             return self._managers[offer]
 
@@ -697,7 +729,7 @@ def _limited_registry(whole_registry: Registry, offer: _Offer) -> Registry:
     return Registry(toolsets, whole_registry.hooks)
 
 
-def _accepting(scope: Scope) -> Scope:
+def _with_accept_header(scope: Scope) -> Scope:
     """Return `scope` with an Accept header, which the SDK demands.
 
     A client that sends none accepts any type (RFC 9110, 12.5.1).

@@ -58,7 +58,7 @@ from memoranda.faces.reply import Reply
 from memoranda.faces.sizes import check_sizes
 from memoranda.faces.tool import Prompt, Registry, Resource, Template
 from memoranda.note.model import TAKEN_AGENTS
-from memoranda.serve.turns import CallQueue
+from memoranda.serve.call_queue import CallQueue
 from memoranda.text.fence import cut
 from memoranda.text.outside import MOST_NAME_CHARACTERS, WITHHELD, outside_name
 
@@ -97,7 +97,7 @@ _MAX_AGENT_NAME_CHARACTERS = 64
 # An error quotes a name or an address that the client sent, so it may be long. It is cut to this.
 _MAX_ERROR_CHARACTERS = 4_000
 _NOT_IN_AGENT_NAMES = re.compile(r"[^a-z0-9._-]+")
-VALUES = 100
+MAX_VALUES = 100
 """A completion has at most this many values, by the protocol."""
 # A variable of a resource template: `{name}` or `{+path}`.
 _VARIABLE = re.compile(r"\{(\+?)(\w+)\}")
@@ -139,8 +139,9 @@ class ServerIdentity:
     version: str
     agent: str | None
     clients: Mapping[str, str]
-    met: Callable[[str, str], None] | None = None
-    """Called after each request with the agent that made it, and the name its client gave."""
+    on_request: Callable[[str, str], None] | None = None
+    """Called after each request with the agent that made it, and the name its client gave. None for
+    nothing to call."""
 
 
 def _tool_result(reply: Reply) -> Result:
@@ -173,10 +174,11 @@ def agent_of(client: str, own_names: Mapping[str, str] | None = None) -> str:
     own_names: the owner's table (configuration key `agents`): client name, in any case, to agent.
         Its key `*` is for every client that it does not name. None for no table.
     """
-    known_name = outside_name(client.strip())
-    if known_name == WITHHELD:
+    shown_name = outside_name(client.strip())
+    # A name that seems to give orders to its reader is withheld.
+    if shown_name == WITHHELD:
         return _UNNAMED_AGENT
-    name = known_name.lower()
+    name = shown_name.lower()
     safe_name = _safe_agent_name(name)
     own_table = {key.lower(): agent for key, agent in (own_names or {}).items()}
     agent = _first_value(own_table, name, safe_name, _ANY_CLIENT)
@@ -184,7 +186,10 @@ def agent_of(client: str, own_names: Mapping[str, str] | None = None) -> str:
         agent = _first_value(_known_clients(), name, safe_name)
     if agent is None:
         agent = safe_name
-    agent = _safe_agent_name(agent.lower())[:_MAX_AGENT_NAME_CHARACTERS] or _UNNAMED_AGENT
+    # The owner's table may have any text.
+    agent = _safe_agent_name(agent.lower())[:_MAX_AGENT_NAME_CHARACTERS]
+    if not agent:
+        return _UNNAMED_AGENT
     # In notes, these names say that a person or an import wrote them, and not a client.
     if agent in TAKEN_AGENTS:
         return f"{agent}-client"
@@ -214,6 +219,7 @@ def has_hooks(client: str) -> bool:
     """
     name = _NOT_IN_AGENT_NAMES.sub("-", client[:MOST_NAME_CHARACTERS].strip().lower())
     for hooked_client, plugin_pattern in _plugin_patterns().items():
+        # A client may add a word to its name: "codex" is also "codex-mcp-client".
         if name == hooked_client or name.startswith(f"{hooked_client}-"):
             return not plugin_pattern or _is_configured(plugin_pattern)
     return False
@@ -274,16 +280,17 @@ class ClientConnection(ObjectSendStream[SessionMessage]):
     client, with `initialize`. Then `requests` is replaced by a new stream.
 
     write: sends the client a line, which it gets without the line break.
-    answered: called after each answer.
+    on_answer: called after each answer.
     at_end: called when the client has sent everything. It ends streams that would wait for more.
     unanswered: the number of open requests.
     """
 
     at_end: Callable[[], None] | None = None
 
-    def __init__(self, write: Callable[[bytes], None], answered: Callable[[], None]):
+    def __init__(self, write: Callable[[bytes], None], on_answer: Callable[[], None]):
         self._write = write
-        self._answered = answered
+        self._on_answer = on_answer
+        # The two ends of one stream: what is put into `_inbox` comes out of `requests`.
         self._inbox, self.requests = anyio.create_memory_object_stream[SessionMessage | Exception](
             math.inf
         )
@@ -308,7 +315,8 @@ class ClientConnection(ObjectSendStream[SessionMessage]):
             self.unanswered += 1
             self._begin_again_after_probe(message.method)
             self._methods_received.add(message.method)
-            metadata = ServerMessageMetadata(on_request_unanswered=self._settle)
+            # The SDK leaves a cancelled request without an answer. Then it calls this function.
+            metadata = ServerMessageMetadata(on_request_unanswered=self._count_answered)
         self._inbox.send_nowait(SessionMessage(message, metadata))
 
     def _begin_again_after_probe(self, method: str) -> None:
@@ -336,15 +344,15 @@ class ClientConnection(ObjectSendStream[SessionMessage]):
         self._write(line_of(item.message))
         is_answer = not isinstance(item.message, JSONRPCRequest | JSONRPCNotification)
         if is_answer:
-            await self._settle()
+            await self._count_answered()
 
     async def aclose(self) -> None:
         """Do nothing: the SDK has nothing more to say."""
 
-    async def _settle(self) -> None:
+    async def _count_answered(self) -> None:
         """Count one request less as open. After the last request of all, `requests` ends."""
         self.unanswered -= 1
-        self._answered()
+        self._on_answer()
         if self._ended and self.unanswered == 0:
             self._inbox.close()
 
@@ -436,21 +444,25 @@ def line_of(message: JSONRPCMessage) -> bytes:
     try:
         return message.model_dump_json(by_alias=True, exclude_unset=True).encode()
     except PydanticSerializationError:
+        # UTF-16 can be written with a lone surrogate. Reading it again replaces the surrogate.
         text = json.dumps(message.model_dump(by_alias=True, exclude_unset=True), ensure_ascii=False)
         return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace").encode()
 
 
 async def converse(
-    connection: ClientConnection, registry: Registry, turns: CallQueue, identity: ServerIdentity
+    connection: ClientConnection,
+    registry: Registry,
+    call_queue: CallQueue,
+    identity: ServerIdentity,
 ) -> None:
     """Serve `registry` to a client until it has sent everything and each request is answered.
 
     connection: the connection to the client.
     registry: the tools, prompts and resources.
-    turns: the queue in which calls wait for the memory.
+    call_queue: the queue in which calls wait for the memory.
     identity: the name of the server, and how it finds the agent that calls.
     """
-    handlers = Handlers(registry, turns, identity)
+    handlers = Handlers(registry, call_queue, identity)
     # A stream of changes would stay open; closing it sends its answer.
     connection.at_end = handlers.listen.close
     server = handlers.server()
@@ -461,18 +473,19 @@ async def converse(
         await server.run(requests, connection, server.create_initialization_options())
 
 
-def _listing(key: str, names: Mapping[str, str], items: Iterable[Any]) -> Callable[..., Any]:
+def _listing(key: str, fields: Mapping[str, str], items: Iterable[Any]) -> Callable[..., Any]:
     """Return a handler that lists `items` under `key`.
 
-    names: the fields of an item: the protocol's name, and the attribute that has the value. A field
+    fields: the protocol's name of a field, and the attribute of an item that has its value. A field
         without a value is left out.
     """
 
     def row_of(item: Any) -> Result:
         row = {}
-        for field_name, attribute in names.items():
+        for field_name, attribute in fields.items():
             value = getattr(item, attribute)
-            if value not in (None, {}):
+            has_value = value is not None and value != {}
+            if has_value:
                 row[field_name] = value
         return row
 
@@ -488,8 +501,9 @@ class NoResource(MemorandaError):
     code = "not_found"
 
     def __init__(self, uri: str, templates: Sequence[Template], resources: Iterable[str] = ()):
-        shapes = ", ".join([*resources, *(template.uri for template in templates)]) or "none"
-        super().__init__(f'No resource "{uri}". Resources have the form {shapes}.')
+        template_uris = [template.uri for template in templates]
+        forms = ", ".join([*resources, *template_uris]) or "none"
+        super().__init__(f'No resource "{uri}". Resources have the form {forms}.')
 
 
 def resource_result(
@@ -578,13 +592,13 @@ class Handlers:
     resources are compared after every call that used the memory.
 
     registry: the tools, prompts and resources.
-    turns: the queue in which calls wait for the memory. None means that a subclass runs them.
+    call_queue: the queue in which calls wait for the memory. None means that a subclass runs them.
     identity: the name of the server, and how it finds the agent that calls.
     """
 
-    def __init__(self, registry: Registry, turns: CallQueue | None, identity: ServerIdentity):
+    def __init__(self, registry: Registry, call_queue: CallQueue | None, identity: ServerIdentity):
         self._registry = registry
-        self._turns = turns
+        self._call_queue = call_queue
         self._identity = identity
         # The version of each watched resource when it was last compared, by URI.
         self._versions: dict[str, Any] = {}
@@ -618,7 +632,7 @@ class Handlers:
         if prompts or registry.templates:
             handlers["on_completion"] = self.complete
         # Only clients with a connection can be told about changes.
-        if registry.resources and self._turns is not None:
+        if registry.resources and self._call_queue is not None:
             handlers |= {
                 "on_subscribe_resource": self.subscribe,
                 "on_unsubscribe_resource": self.unsubscribe,
@@ -654,9 +668,9 @@ class Handlers:
                 result = await self._introduced(ctx, result)
             return result
         finally:
-            if self._identity.met is not None:
+            if self._identity.on_request is not None:
                 agent, client_name = self._caller(ctx)
-                self._identity.met(agent, client_name)
+                self._identity.on_request(agent, client_name)
 
     async def _introduced(self, ctx: Any, result: Result) -> Result:
         """Return the answer to a client's first request, with an introduction to the memory.
@@ -675,7 +689,7 @@ class Handlers:
             return result
         introduction = ""
         with anyio.move_on_after(_MAX_INTRODUCTION_SECONDS), suppress(MemorandaError):
-            introduction = await self._take(ctx, _introduction)
+            introduction = await self._run_for_caller(ctx, _introduction)
         if not introduction:
             return result
         instructions = result.get("instructions")
@@ -724,7 +738,7 @@ class Handlers:
         # `_around` has put odd arguments aside, because the SDK would refuse them.
         arguments = ctx.params.get(_ORIGINAL_ARGUMENTS, params.arguments)
         try:
-            reply = await self._take(
+            reply = await self._run_for_caller(
                 ctx, lambda memory: self._registry.call(memory, params.name, arguments)
             )
         except MemorandaError as error:
@@ -736,10 +750,12 @@ class Handlers:
 
         ctx, params: from the SDK. Not used, as the list is short and always whole.
         """
-        keys = ("name", "description", "required")
         rows: list[Result] = []
         for prompt in self._registry.prompts.values():
-            arguments = [dict(zip(keys, argument, strict=True)) for argument in prompt.arguments]
+            arguments = [
+                {"name": name, "description": description, "required": is_required}
+                for name, description, is_required in prompt.arguments
+            ]
             rows.append(
                 {"name": prompt.name, "description": prompt.description, "arguments": arguments}
             )
@@ -780,11 +796,11 @@ class Handlers:
         templates = self._registry.templates
         resources = self._registry.resources
 
-        def read(memory: MemorySession) -> Result:
+        def read_resource(memory: MemorySession) -> Result:
             check_sizes({"uri": params.uri})
             return resource_result(memory, templates, params.uri, resources)
 
-        return await self._answer(ctx, read, uri=params.uri)
+        return await self._answer(ctx, read_resource, uri=params.uri)
 
     async def complete(self, ctx: Any, params: Any) -> Result:
         """Return values that begin with the typed text, for a variable of a resource template.
@@ -812,9 +828,9 @@ class Handlers:
 
         values = await self._answer(ctx, values_for)
         completion = {
-            "values": values[:VALUES],
+            "values": values[:MAX_VALUES],
             "total": len(values),
-            "hasMore": len(values) > VALUES,
+            "hasMore": len(values) > MAX_VALUES,
         }
         return _FINAL | {"completion": completion}
 
@@ -885,7 +901,7 @@ class Handlers:
         data: facts for the client that the MCPError has, too.
         """
         try:
-            return await self._take(ctx, call)
+            return await self._run_for_caller(ctx, call)
         except MemorandaError as error:
             is_of_caller = error.code in _CALLER_ERROR_CODES
             code = INVALID_PARAMS if is_of_caller else INTERNAL_ERROR
@@ -901,21 +917,25 @@ class Handlers:
         }
         return [uri for uri, version in self._versions.items() if version != old_versions[uri]]
 
-    async def _take(self, ctx: Any, call: Callable[[MemorySession], T]) -> T:
+    async def _run_for_caller(self, ctx: Any, call: Callable[[MemorySession], T]) -> T:
         """Run `call` with the memory of the caller, and tell subscribers which resources changed.
 
         ctx: the context of the request, from the SDK.
         """
         agent, client_name = self._caller(ctx)
 
-        def run(memory: MemorySession) -> tuple[T, list[str]]:
+        def run_and_compare(memory: MemorySession) -> tuple[T, list[str]]:
             """Return the result of the call, and the resources that have changed since the last."""
-            own_memory = memory.as_caller(agent, "mcp", client=client_name, session=self._session)
-            call_result = call(own_memory)
-            return call_result, self._changed_resources(own_memory)
+            caller_memory = memory.as_caller(
+                agent, "mcp", client=client_name, session=self._session
+            )
+            call_result = call(caller_memory)
+            return call_result, self._changed_resources(caller_memory)
 
-        assert self._turns is not None
-        result, changed_uris = await self._turns.take(run)
+        # Only a subclass that replaces this method has no queue.
+        assert self._call_queue is not None
+        result, changed_uris = await self._call_queue.run(run_and_compare)
+        # Older clients are told on their connection, newer ones by the stream they opened.
         for uri in changed_uris:
             if uri in self._subscribed:
                 await ctx.session.send_resource_updated(uri)

@@ -1,6 +1,6 @@
 """Checks, logs and counts every HTTP request (docs/http.md).
 
-`HostAndOrigin` and `BodyInTime` are the checks, `RequestRefused` the answer to a request that fails
+`HostAndOrigin` and `BodyLimits` are the checks, `RequestRefused` the answer to a request that fails
 one. `RequestLog` writes the log. `Metrics` counts requests and calls, and `Health` reports the
 counts in the format of Prometheus, and whether the server is ready.
 """
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger("memoranda.http")
 
-ANY_ORIGIN = ("/.well-known/", "/register", "/token", "/revoke", "/healthz")
+PATHS_FOR_ANY_ORIGIN = ("/.well-known/", "/register", "/token", "/revoke", "/healthz")
 """Pages of any origin may request paths with these beginnings. Cookies have no effect there, so a
 foreign page cannot act for a visitor."""
 BODY_SECONDS = 30.0
@@ -48,7 +48,7 @@ BODY_SECONDS = 30.0
 BODY_BYTES = 8 << 20
 """A request may have this many bytes. MCP has a lower limit."""
 TOO_LATE = f"The request did not come within {BODY_SECONDS:.0f} s."
-CALL = "memoranda.call"
+ADMITTED = "memoranda.call"
 """The key in the scope of a request of its AdmittedRequest (serve/http.py)."""
 TOKEN = "memoranda.token"
 """The key in the scope of a request of the caller's StoredToken, or None."""
@@ -93,7 +93,7 @@ class RequestRefused(Exception):
         self.response = JSONResponse(body, status, named_headers)
 
 
-async def _answer(request: Request, error: Exception) -> Response:
+async def _answer_refusal(request: Request, error: Exception) -> Response:
     """Return the answer to a request that was refused, or whose memory cannot be opened."""
     if isinstance(error, RequestRefused):
         return error.response
@@ -113,21 +113,26 @@ async def _answer_wrong_address(request: Request, error: Exception) -> Response:
 
 # Codes of RFC 6749 for errors of the path and the method.
 _OAUTH_ERRORS = {404: "not_found", 405: "method_not_allowed"}
-HANDLERS = {RequestRefused: _answer, MemorandaError: _answer, HTTPException: _answer_wrong_address}
+HANDLERS = {
+    RequestRefused: _answer_refusal,
+    MemorandaError: _answer_refusal,
+    HTTPException: _answer_wrong_address,
+}
 """The functions by which Starlette answers an exception, by its class."""
 
 
-def in_time(receive: Receive) -> Receive:
-    """Return a `receive` that raises TimeoutError if the whole body takes over BODY_SECONDS.
+def timed_receive(receive: Receive) -> Receive:
+    """Return `receive` with a limit: it raises TimeoutError if the body takes over BODY_SECONDS.
 
     It raises ClientDisconnect if the client goes away before the end of the body.
     """
     end = anyio.current_time() + BODY_SECONDS
     is_whole = False
 
-    async def bounded() -> Message:
+    async def receive_before_end() -> Message:
         """Return the next part of the request. Raises TimeoutError, ClientDisconnect."""
         nonlocal is_whole
+        # After the body, `receive` waits until the client goes away, which takes any time.
         if is_whole:
             return await receive()
         with anyio.fail_after(max(0.0, end - anyio.current_time())):
@@ -137,7 +142,7 @@ def in_time(receive: Receive) -> Receive:
         is_whole = not message.get("more_body", False)
         return message
 
-    return bounded
+    return receive_before_end
 
 
 class HostAndOrigin:
@@ -165,14 +170,14 @@ class HostAndOrigin:
             # The SDK refuses an origin by 403, and a host by another status. Some addresses may be
             # called from pages of any origin.
             is_refused_origin = refusal is not None and refusal.status_code == 403
-            if is_refused_origin and scope["path"].startswith(ANY_ORIGIN):
+            if is_refused_origin and scope["path"].startswith(PATHS_FOR_ANY_ORIGIN):
                 refusal = None
             if refusal is not None:
                 answer = _refusal_with_advice(refusal, request.headers)
                 return await answer(scope, receive, send)
+            # The client came by https to a proxy, which speaks http to us. Redirects must lead to
+            # https.
             if request.headers.get("host") == self._public.netloc:
-                # The client came by https to a proxy, which speaks http to us. Redirects must
-                # lead to https.
                 scope["scheme"] = self._public.scheme
         await self._app(scope, receive, send)
 
@@ -205,7 +210,7 @@ def _printable(text: str) -> str:
     return f'"{one_line(text)[:_MAX_QUOTED_CHARACTERS]}"'
 
 
-class BodyInTime:
+class BodyLimits:
     """Refuses a request whose body is too large (413) or does not come in time (408)."""
 
     def __init__(self, app: ASGIApp):
@@ -218,25 +223,25 @@ class BodyInTime:
         # Whether a part of an answer was sent, and how many bytes the body has so far.
         is_answered = False
         size = 0
-        receive_in_time = in_time(receive)
+        receive_part = timed_receive(receive)
 
-        async def bounded() -> Message:
+        async def receive_counted() -> Message:
             """Return the next part of the request, and count its bytes."""
             nonlocal size
-            message = await receive_in_time()
+            message = await receive_part()
             size += len(message.get("body", b""))
             if size > BODY_BYTES:
                 raise RequestRefused(413, f"A request may have {BODY_BYTES:,} bytes.")
             return message
 
-        async def watched(message: Message) -> None:
+        async def send_recorded(message: Message) -> None:
             """Send a part of the answer. After that, no other answer is possible."""
             nonlocal is_answered
             is_answered = True
             await send(message)
 
         try:
-            await self._app(scope, bounded, watched)
+            await self._app(scope, receive_counted, send_recorded)
         except (TimeoutError, RequestRefused) as error:
             if is_answered:
                 raise
@@ -251,7 +256,8 @@ def _log_request(scope: Scope, status: int, seconds: float) -> None:
     status: the status of the answer. 0 if there was no answer.
     seconds: how long the answer took.
     """
-    call = scope.get(CALL)
+    # A request that was refused has no ADMITTED, and perhaps no TOKEN.
+    admitted_request = scope.get(ADMITTED)
     token: StoredToken | None = scope.get(TOKEN)
     row = {
         "method": scope["method"],
@@ -259,7 +265,7 @@ def _log_request(scope: Scope, status: int, seconds: float) -> None:
         "status": status,
         "ms": round(seconds * 1000),
         "token": f"{token.name}/{token.id}" if token else "-",
-        "tool": ",".join(call.did) if call else "",
+        "tool": ",".join(admitted_request.called_tools) if admitted_request else "",
     }
     _log.info(" ".join(f"{key}={value}" for key, value in row.items() if value != ""))
 
@@ -284,15 +290,16 @@ class RequestLog:
         begin = time.perf_counter()
         status = 0
 
-        async def watched(message: Message) -> None:
+        async def send_recorded(message: Message) -> None:
             nonlocal status
+            # Only the first message of an answer has a status.
             status = message.get("status", status)
             # Raised if the client sent invalid HTTP, which uvicorn has answered already.
             with suppress(LocalProtocolError):
                 await send(message)
 
         try:
-            await self._app(scope, receive, watched)
+            await self._app(scope, receive, send_recorded)
         except ClientDisconnect:
             # By convention: the client closed the connection before the answer.
             status = 499
@@ -325,6 +332,7 @@ class Metrics:
         """
         self.calls[tool, outcome] += 1
         counts = self._counts_by_time.setdefault(tool, [0] * (len(BOUNDS) + 1))
+        # The first group whose bound is not below the time, or the last group of all.
         counts[bisect_left(BOUNDS, seconds)] += 1
         self._total_seconds[tool] = self._total_seconds.get(tool, 0.0) + seconds
 
@@ -413,7 +421,7 @@ class Health:
     stopping: set as soon as the server must end.
     memory: the memory of the home's owner.
     connections: returns the number of open connections.
-    admitted: checks a request, as `HttpServer.admitted`, or raises RequestRefused.
+    admit: checks a request, as `HttpServer.admitted`, or raises RequestRefused.
     """
 
     def __init__(
@@ -422,19 +430,19 @@ class Health:
         stopping: threading.Event,
         memory: MemorySession,
         connections: Callable[[], int],
-        admitted: Callable[[Request], Any],
+        admit: Callable[[Request], Any],
     ):
         self._metrics = metrics
         self._stopping = stopping
         self._memory = memory
         self._connections = connections
-        self._admitted = admitted
+        self._admit = admit
         # Held while the memory is asked, so that many requests ask it only once.
         self._lock = asyncio.Lock()
         # The last answer of the memory, which is used again for a while: when it was asked, whether
         # it answered in time, and how many changes the index lacked.
         self._asked_at = float("-inf")
-        self._is_known = False
+        self._is_readable = False
         self._lag: int | None = None
         # By agent, since each sees other notes.
         self._note_counts: dict[str | None, _NoteCount] = {}
@@ -444,7 +452,7 @@ class Health:
         answers = {
             "/healthz": self._answer_healthz,
             "/readyz": self._answer_readyz,
-            "/metrics": self._numbers,
+            "/metrics": self._answer_metrics,
         }
         return [Route(path, answer, methods=["GET"]) for path, answer in answers.items()]
 
@@ -456,10 +464,12 @@ class Health:
 
     async def _answer_readyz(self, request: Request) -> Response:
         """Answer `/readyz`: whether a call would see everything that was acknowledged before it."""
-        is_known, lag = await self._state()
+        is_readable, lag = await self._memory_state()
+        # `lag` is the number of changes that the index lacks. A number that is unknown, as in a
+        # memory that is one file for all, counts as none.
         if self._stopping.is_set():
             status = "stopping"
-        elif not is_known:
+        elif not is_readable:
             status = "unavailable"
         elif lag:
             status = "behind"
@@ -467,22 +477,25 @@ class Health:
             status = "ready"
         return JSONResponse({"status": status, "lag": lag}, 200 if status == "ready" else 503)
 
-    async def _numbers(self, request: Request) -> Response:
+    async def _answer_metrics(self, request: Request) -> Response:
         """Answer `/metrics`: numbers about the server and the home, in the format of Prometheus.
 
         Raises RequestRefused for a token that sees only some projects.
         """
-        call = self._admitted(request)
-        if call.projects:
+        admitted_request = self._admit(request)
+        if admitted_request.projects:
             raise RequestRefused(404, "There is nothing here for this token.")
-        is_known, lag = await self._state()
+        is_readable, lag = await self._memory_state()
         notes = None
         connections = None
-        if is_known:
-            notes = await self._notes_seen(call.caller(self._memory, "", "http", "metrics"))
+        if is_readable:
+            caller_memory = admitted_request.memory_of_caller(
+                self._memory, client_name="", face="http", recorded_client="metrics"
+            )
+            notes = await self._notes_seen(caller_memory)
             connections = self._connections()
         gauges: dict[str, tuple[str, float | None]] = {
-            "ready": ("Whether the memory can be read.", int(is_known)),
+            "ready": ("Whether the memory can be read.", int(is_readable)),
             "index_lag_changes": ("Acknowledged changes that are not shown here yet.", lag),
             "notes": ("Notes of the home that the caller sees.", notes),
             "connections": ("Open connections.", connections),
@@ -491,23 +504,24 @@ class Health:
             self._metrics.text(gauges), media_type="text/plain; version=0.0.4; charset=utf-8"
         )
 
-    async def _state(self) -> tuple[bool, int | None]:
+    async def _memory_state(self) -> tuple[bool, int | None]:
         """Return whether the memory answered in time, and how many changes the index lacks.
 
         The changes were acknowledged and are not shown yet. None if their number is unknown.
         """
         async with self._lock:
             if time.monotonic() - self._asked_at >= _REUSE_SECONDS:
-                self._is_known = False
+                self._is_readable = False
                 self._lag = None
                 with suppress(MemorandaError, TimeoutError):
-                    self._lag = await _in_time(self._ask)
-                    self._is_known = True
+                    self._lag = await _ask_memory(self._read_lag)
+                    self._is_readable = True
                 self._asked_at = time.monotonic()
-            return self._is_known, self._lag
+            return self._is_readable, self._lag
 
-    def _ask(self) -> int | None:
+    def _read_lag(self) -> int | None:
         """Return how many changes the index lacks. Raises MemorandaError if it cannot be read."""
+        # Called only for its error: it reads the notes, which `lag` does not.
         self._memory.stats()
         return self._memory.lag()
 
@@ -518,7 +532,7 @@ class Health:
             if last is not None and time.monotonic() - last.counted_at < _REUSE_SECONDS:
                 return last.notes
             with suppress(MemorandaError, TimeoutError):
-                stats = await _in_time(caller.stats)
+                stats = await _ask_memory(caller.stats)
                 if len(self._note_counts) >= _MAX_COUNTED_CALLERS:
                     self._note_counts.clear()
                 self._note_counts[caller.agent] = _NoteCount(stats.total, time.monotonic())
@@ -537,10 +551,11 @@ class _NoteCount(NamedTuple):
     counted_at: float
 
 
-async def _in_time(ask: Callable[[], T]) -> T:
+async def _ask_memory(ask: Callable[[], T]) -> T:
     """Run `ask` on a thread and return its result.
 
     Raises TimeoutError after `_MEMORY_WAIT_SECONDS` seconds.
     """
-    patient_ask = waits_at_most(_MEMORY_WAIT_SECONDS)(ask)
-    return await asyncio.wait_for(asyncio.to_thread(patient_ask), _MEMORY_WAIT_SECONDS)
+    # `wait_for` cannot end the thread. So the thread itself waits no longer for locks, either.
+    limited_ask = waits_at_most(_MEMORY_WAIT_SECONDS)(ask)
+    return await asyncio.wait_for(asyncio.to_thread(limited_ask), _MEMORY_WAIT_SECONDS)

@@ -79,7 +79,9 @@ _CALLS_PER_MINUTE = 120
 _MAX_ADDRESS_CHARACTERS = 64
 # A form has few fields; with more, reading it would cost too much.
 _MAX_FORM_FIELDS = 50
-_LOOPBACK = ("127.0.0.1", "localhost", "[::1]", "::1")
+# The hosts of addresses on this machine. The SDK's addresses have the IPv6 address in brackets,
+# those of `urlsplit` have it without.
+_LOOPBACK_HOSTS = ("127.0.0.1", "localhost", "[::1]", "::1")
 # Schemes that no program registers for its answers: a browser would run or read what is sent there.
 _FORBIDDEN_SCHEMES = (
     "javascript",
@@ -135,11 +137,12 @@ class _Client(OAuthClientInformationFull):
 
     def _is_registered_except_port(self, address: AnyUrl) -> bool:
         """Whether an address on this machine differs from a registered one only by its port."""
-        if address.scheme != "http" or address.host not in _LOOPBACK:
+        if address.scheme != "http" or address.host not in _LOOPBACK_HOSTS:
             return False
-        parts = (address.scheme, address.host, address.path, address.query)
+        parts_except_port = (address.scheme, address.host, address.path, address.query)
         return any(
-            (uri.scheme, uri.host, uri.path, uri.query) == parts for uri in self.redirect_uris or ()
+            (uri.scheme, uri.host, uri.path, uri.query) == parts_except_port
+            for uri in self.redirect_uris or ()
         )
 
 
@@ -152,7 +155,7 @@ def may_redirect(address: str) -> bool:
     if parts.fragment or parts.username:
         return False
     if parts.scheme == "http":
-        return (parts.hostname or "") in _LOOPBACK
+        return (parts.hostname or "") in _LOOPBACK_HOSTS
     if parts.scheme == "https":
         return bool(parts.hostname)
     return parts.scheme not in _FORBIDDEN_SCHEMES
@@ -182,11 +185,14 @@ class Grants(OAuthAuthorizationServerProvider[AuthorizationCode, RefreshToken, A
         The server's address, with or without "/mcp", means its "/mcp". A space has "/s/NAME/mcp".
         None if the address is not of this server.
         """
+        # An address of another server stays whole here, and is neither of the two forms below.
         path = (address or "").rstrip("/").removeprefix(self.public)
         if path in ("", "/mcp"):
             return f"{self.public}/mcp"
+        # "/s/NAME/mcp" gives "", "s", "NAME" and "mcp".
         parts = path.split("/")
-        if len(parts) == 4 and parts[1] == "s" and parts[3] == "mcp":
+        is_space = len(parts) == 4 and parts[1] == "s" and parts[3] == "mcp"
+        if is_space:
             return self.public + path
         return None
 
@@ -216,6 +222,7 @@ class Grants(OAuthAuthorizationServerProvider[AuthorizationCode, RefreshToken, A
         document = await asyncio.to_thread(self._documents.get, client_id)
         if document.get("client_id") != client_id:
             raise NoDocument("its client_id is another one")
+        # What the document says of these two keys does not count.
         client = _Client.model_validate(
             document | {"scope": " ".join(SCOPES), "client_secret": None}
         )
@@ -223,9 +230,9 @@ class Grants(OAuthAuthorizationServerProvider[AuthorizationCode, RefreshToken, A
         if not client.redirect_uris or not may_use_all:
             raise NoDocument("it has no redirect_uris that may be used")
         client.token_endpoint_auth_method = "none"
-        if not _may_be_kept(client):
+        if not _is_small_enough(client):
             raise NoDocument("its redirect_uris are too many or too long")
-        _forget_unused(client)
+        _drop_unused_metadata(client)
         return client
 
     async def register_client(self, client_info: OAuthClientInformationFull) -> None:
@@ -234,19 +241,19 @@ class Grants(OAuthAuthorizationServerProvider[AuthorizationCode, RefreshToken, A
             raise RegistrationError(
                 "invalid_redirect_uri", "https, http to this machine, or a scheme of your own"
             )
-        if not _may_be_kept(client_info):
+        if not _is_small_enough(client_info):
             raise RegistrationError(
                 "invalid_redirect_uri",
                 f"at most {_MAX_REDIRECT_URIS}, of {_MAX_REDIRECT_URI_CHARACTERS:,} characters each",
             )
         now = self._access.clock()
         client_info.scope = " ".join(SCOPES)
-        _forget_unused(client_info)
+        _drop_unused_metadata(client_info)
         with self._access.changing() as rows:
             has_room = _make_room_for_client(rows, now)
             if has_room:
                 row = client_info.model_dump(mode="json", exclude_none=True)
-                record_keys = {"made": stamp(now), "by": _address.get()}
+                record_keys = {"made": stamp(now), "by": _current_address.get()}
                 rows["clients"][client_info.client_id] = {"client": row, **record_keys}
         # Raised outside the block: the SDK's errors are frozen, and cannot leave a context manager.
         if not has_room:
@@ -275,7 +282,7 @@ class Grants(OAuthAuthorizationServerProvider[AuthorizationCode, RefreshToken, A
             "scope": scope,
             "resource": resource,
             "tries": 0,
-            "by": _address.get(),
+            "by": _current_address.get(),
         }
         give_secret = partial(self._codes.give, "asked", REQUEST_LASTS, _MAX_WAITING_REQUESTS)
         key = await asyncio.to_thread(give_secret, **row)
@@ -288,7 +295,7 @@ class Grants(OAuthAuthorizationServerProvider[AuthorizationCode, RefreshToken, A
         used_code = self._codes.take("used", authorization_code)
         if used_code:
             # A code that is used twice was stolen, so its grant ends (RFC 6749, 4.1.2).
-            self._end(used_code["grant"])
+            self._end_grant(used_code["grant"])
             return None
         row = self._codes.known("given", authorization_code)
         if row is None:
@@ -308,11 +315,13 @@ class Grants(OAuthAuthorizationServerProvider[AuthorizationCode, RefreshToken, A
         token = self._access.by_id(code_row["token"]) if code_row else None
         if token is None:
             raise TokenError("invalid_grant", "authorization code does not exist")
-        row: dict[str, Any] = {
+        # `_new_code` gives a code one scope.
+        scope = authorization_code.scopes[0]
+        new_grant: dict[str, Any] = {
             "id": grant_id,
             "client": client.client_id,
             "token": token.id,
-            "scope": authorization_code.scopes[0],
+            "scope": scope,
             "resource": authorization_code.resource,
             "old": [],
         }
@@ -323,9 +332,9 @@ class Grants(OAuthAuthorizationServerProvider[AuthorizationCode, RefreshToken, A
                 for grant in rows.get("grants", ())
                 if now < parse_stamp(grant["refresh_expires"])
             ]
-            answer = self._renew(row, authorization_code.scopes[0])
-            rows["grants"].append(row)
-        return answer
+            new_tokens = self._renew_tokens(new_grant, scope)
+            rows["grants"].append(new_grant)
+        return new_tokens
 
     def _take_code(self, code: str, grant_id: str) -> dict[str, Any] | None:
         """Take out a code that was given, and return its row. None if it was not given.
@@ -343,20 +352,24 @@ class Grants(OAuthAuthorizationServerProvider[AuthorizationCode, RefreshToken, A
                 used_codes[code_digest] = self._codes.row(REQUEST_LASTS, grant=grant_id)
         return code_row
 
-    def _renew(self, row: dict[str, Any], scope: str) -> OAuthToken:
-        """Give a grant new tokens: put their hashes into its `row`, and return the tokens.
+    def _renew_tokens(self, grant: dict[str, Any], scope: str) -> OAuthToken:
+        """Give a grant new tokens: put their hashes into it, and return the tokens.
 
         The grant's former tokens become invalid.
+
+        grant: the row of the grant.
         """
         now = self._access.clock()
-        access_token, row["access"] = new_secret("cpa_")
         # A former refresh token is remembered, to notice when it is used again.
-        if "refresh" in row:
-            row["old"].append(row["refresh"])
-        refresh_token, row["refresh"] = new_secret("cpr_")
-        row["access_expires"] = stamp(now + ACCESS_LASTS)
-        row["refresh_expires"] = stamp(now + REFRESH_LASTS)
-        row["scope"] = scope
+        if "refresh" in grant:
+            grant["old"].append(grant["refresh"])
+        access_token, access_hash = new_secret("cpa_")
+        refresh_token, refresh_hash = new_secret("cpr_")
+        grant["access"] = access_hash
+        grant["refresh"] = refresh_hash
+        grant["access_expires"] = stamp(now + ACCESS_LASTS)
+        grant["refresh_expires"] = stamp(now + REFRESH_LASTS)
+        grant["scope"] = scope
         return OAuthToken(
             access_token=access_token,
             refresh_token=refresh_token,
@@ -364,13 +377,13 @@ class Grants(OAuthAuthorizationServerProvider[AuthorizationCode, RefreshToken, A
             scope=scope,
         )
 
-    def _end(self, grant_id: str) -> None:
+    def _end_grant(self, grant_id: str) -> None:
         """Remove a grant, so that its tokens are invalid."""
         with self._access.changing() as rows:
             grants = rows.get("grants", ())
             rows["grants"] = [grant for grant in grants if grant["id"] != grant_id]
 
-    def _grant(self, secret_digest: str, *keys: str) -> dict[str, Any] | None:
+    def _grant_of_token(self, secret_digest: str, *keys: str) -> dict[str, Any] | None:
         """Return the grant that a token belongs to. None if it belongs to no grant.
 
         secret_digest: the hash of the token.
@@ -388,29 +401,31 @@ class Grants(OAuthAuthorizationServerProvider[AuthorizationCode, RefreshToken, A
     ) -> RefreshToken | None:
         """See the SDK. Returns None for a token that is used up, expired or of another client."""
         token_digest = digest(refresh_token)
-        row = self._grant(token_digest, "refresh")
-        if row is None or row["client"] != client.client_id:
+        grant = self._grant_of_token(token_digest, "refresh")
+        if grant is None or grant["client"] != client.client_id:
             return None
 
         # A token that comes twice was copied. Nobody can say by whom, so the grant ends.
-        if token_digest in row["old"]:
+        if token_digest in grant["old"]:
             _log.warning(
                 "a refresh token of client %s came twice; its access ends",
                 _logged(client.client_id),
             )
-            self._end(row["id"])
+            self._end_grant(grant["id"])
             return None
-        is_expired = parse_stamp(row["refresh_expires"]) <= self._access.clock()
-        # The token with which a person gave consent.
-        signing_token = self._access.by_id(row["token"])
+        is_expired = parse_stamp(grant["refresh_expires"]) <= self._access.clock()
+        # The token with which a person gave consent. None if it is no longer valid.
+        signing_token = self._access.by_id(grant["token"])
         if signing_token is None or is_expired:
             return None
+        # The client may ask for less than it has, and each scope includes the ones before it.
+        scopes = list(SCOPES[: SCOPES.index(grant["scope"]) + 1])
         return RefreshToken(
             token=refresh_token,
-            client_id=row["client"],
-            scopes=[*SCOPES[: SCOPES.index(row["scope"]) + 1]],
-            resource=row["resource"],
-            subject=row["id"],
+            client_id=grant["client"],
+            scopes=scopes,
+            resource=grant["resource"],
+            subject=grant["id"],
         )
 
     async def exchange_refresh_token(
@@ -419,37 +434,41 @@ class Grants(OAuthAuthorizationServerProvider[AuthorizationCode, RefreshToken, A
         """See the SDK. The old token is used up, and new ones are returned."""
         token_digest = digest(refresh_token.token)
         with self._access.changing() as rows:
-            answer = None
+            new_tokens = None
             for grant in rows.get("grants", ()):
                 if grant["refresh"] == token_digest:
-                    answer = self._renew(grant, max(scopes, key=SCOPES.index))
+                    greatest_scope = max(scopes, key=SCOPES.index)
+                    new_tokens = self._renew_tokens(grant, greatest_scope)
                     break
         # Raised outside the block: the SDK's errors are frozen, and cannot leave a context manager.
-        if answer is None:
+        if new_tokens is None:
             raise TokenError("invalid_grant", "refresh token does not exist")
-        return answer
+        return new_tokens
 
     async def load_access_token(self, token: str) -> AccessToken | None:
         """See the SDK. Returns None for a token that belongs to no grant."""
-        row = self._grant(digest(token), "access")
-        if row is None:
+        grant = self._grant_of_token(digest(token), "access")
+        if grant is None:
             return None
         return AccessToken(
-            token=token, client_id=row["client"], scopes=[row["scope"]], resource=row["resource"]
+            token=token,
+            client_id=grant["client"],
+            scopes=[grant["scope"]],
+            resource=grant["resource"],
         )
 
-    def knows(self, form: Mapping[str, str]) -> bool:
+    def has_valid_secret(self, form: Mapping[str, str]) -> bool:
         """Whether the fields of a request contain a valid code, or a refresh token of a grant."""
         if self._codes.known("given", form.get("code", "")) is not None:
             return True
-        row = self._grant(digest(form.get("refresh_token", "")), "refresh")
-        return row is not None
+        grant = self._grant_of_token(digest(form.get("refresh_token", "")), "refresh")
+        return grant is not None
 
     async def revoke_token(self, token: AccessToken | RefreshToken) -> None:
         """See the SDK. Both tokens of the grant become invalid."""
-        row = self._grant(digest(token.token), "access", "refresh")
-        if row:
-            self._end(row["id"])
+        grant = self._grant_of_token(digest(token.token), "access", "refresh")
+        if grant:
+            self._end_grant(grant["id"])
 
 
 def _make_room_for_client(rows: dict[str, Any], now: datetime) -> bool:
@@ -508,7 +527,7 @@ class _Consent:
         secret = str(form.get("token", "")).strip()
         request_row = self._codes.known("asked", key)
         if request_row is None:
-            return self._show_request(key, "")
+            return _request_is_over()
 
         if form.get("answer") == "allow":
             token = self._signing_token(secret, request_row["resource"])
@@ -517,14 +536,14 @@ class _Consent:
                 return self._show_request(key, "This is no valid token for this memory.", 403)
             # Another submission of the form may have answered the request since it was read.
             if self._codes.take("asked", key) is None:
-                return self._show_request(key, "")
-            answer = {"code": self._new_code(request_row, token)}
+                return _request_is_over()
+            outcome = {"code": self._new_code(request_row, token)}
         else:
             self._codes.take("asked", key)
-            answer = {"error": "access_denied"}
+            outcome = {"error": "access_denied"}
         params = request_row["params"]
         client_address = construct_redirect_uri(
-            params["redirect_uri"], **answer, state=params["state"], iss=self._public
+            params["redirect_uri"], **outcome, state=params["state"], iss=self._public
         )
         return RedirectResponse(client_address, 302, {"Cache-Control": "no-store"})
 
@@ -549,6 +568,7 @@ class _Consent:
 
     def _space_name(self, resource: str) -> str | None:
         """Return NAME of the address `…/s/NAME/mcp`. None for the address of the home, `…/mcp`."""
+        # "/s/NAME/mcp" gives "", "s", "NAME" and "mcp".
         parts = resource.removeprefix(self._public).split("/")
         if parts[1] == "s":
             return parts[2]
@@ -583,7 +603,7 @@ class _Consent:
         return self._codes.give("given", CODE_LASTS, code=code_row, token=token.id)
 
     def _show_request(self, key: str, problem: str, status: int = 200) -> Response:
-        """Return the page for a request.
+        """Return the page for a request, or the page that says that the request is over.
 
         key: the secret of the request in the page's address.
         problem: a sentence to show above the form; "" for none.
@@ -591,9 +611,7 @@ class _Consent:
         """
         request_row = self._codes.known("asked", key)
         if request_row is None:
-            return HTMLResponse(
-                "<!doctype html><p>This request is over. Begin again in the program.</p>", 400
-            )
+            return _request_is_over()
         target = urlsplit(request_row["params"]["redirect_uri"])
         values = {**self._words_of_page(request_row, target), "request": key}
         alert = f"<p role='alert'>{escape(problem)}</p>" if problem else ""
@@ -623,15 +641,25 @@ class _Consent:
         }
 
 
-def _may_be_kept(client: OAuthClientInformationFull) -> bool:
-    """Whether a client has few and short addresses for its answers."""
+def _request_is_over() -> Response:
+    """Return the page for a request that is answered, expired or unknown."""
+    return HTMLResponse(
+        "<!doctype html><p>This request is over. Begin again in the program.</p>", 400
+    )
+
+
+def _is_small_enough(client: OAuthClientInformationFull) -> bool:
+    """Whether a client has few and short addresses for its answers, so that it can be stored."""
     addresses = [str(uri) for uri in client.redirect_uris or ()]
     longest = max(map(len, addresses), default=0)
     return len(addresses) <= _MAX_REDIRECT_URIS and longest <= _MAX_REDIRECT_URI_CHARACTERS
 
 
-def _forget_unused(client: OAuthClientInformationFull) -> None:
-    """Delete a client's texts except its name, as an outside name, and the rights it may get."""
+def _drop_unused_metadata(client: OAuthClientInformationFull) -> None:
+    """Drop the parts of a client's metadata that nothing here uses.
+
+    Its name stays, as an outside name. The grants that it may get stay, and no others.
+    """
     if client.client_name is not None:
         client.client_name = outside_name(client.client_name)
     client.grant_types = [name for name in _GRANT_TYPES if name in client.grant_types]
@@ -646,7 +674,7 @@ def _logged(client_id: str) -> str:
 
 
 # The IP address that the current request comes from. The SDK does not pass it to its provider.
-_address: ContextVar[str] = ContextVar("address", default="")
+_current_address: ContextVar[str] = ContextVar("address", default="")
 
 
 def _clients_awaiting_consent(rows: Mapping[str, Any]) -> set[str]:
@@ -684,14 +712,14 @@ class _RatedEndpoint:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Refuse a request that comes too often, or pass it on, as an ASGI application."""
         address = address_of(scope)
-        _address.set(address)
+        _current_address.set(address)
         has_valid_secret = False
         if scope["path"] in ("/token", "/revoke") and scope["method"] == "POST":
             body, receive = await _read_body(receive)
             # A ValueError means too many fields, which the SDK refuses.
             with suppress(ValueError):
                 fields = parse_qsl(body.decode("utf-8", "replace"), max_num_fields=_MAX_FORM_FIELDS)
-                has_valid_secret = self._grants.knows(dict(fields))
+                has_valid_secret = self._grants.has_valid_secret(dict(fields))
         if not has_valid_secret:
             refusal = self._budgets.take(f"{scope['path']} {address}", _CALLS_PER_MINUTE, 0)
             if refusal:

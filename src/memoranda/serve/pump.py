@@ -146,7 +146,10 @@ def _connect(settings: Settings, params: Mapping[str, Any]) -> int | None:
             except OSError:
                 # The socket is left over from a daemon that has ended.
                 continue
-            return daemon.detach() if _serves(daemon, params) else None
+            if not _serves(daemon, params):
+                return None
+            # Otherwise the end of `with` would close the connection.
+            return daemon.detach()
     return None
 
 
@@ -279,6 +282,48 @@ class Lines:
         return [line + b"\n" for line in whole_lines[:-1].split(b"\n")]
 
 
+class _UnsentLines:
+    """Lines that wait until the daemon takes them, the first one first.
+
+    lines: these lines. The daemon may have taken a part of the first one.
+    byte_count: the bytes of all these lines together.
+    """
+
+    def __init__(self) -> None:
+        self.lines: list[bytes] = []
+        self.byte_count = 0
+        # How many bytes of the first line the daemon has taken.
+        self._sent_bytes = 0
+
+    def add(self, line: bytes) -> None:
+        """Add a line behind the others."""
+        self.lines.append(line)
+        self.byte_count += len(line)
+
+    def send_to(self, daemon: int) -> bool:
+        """Send as much of the first line as the daemon takes without blocking.
+
+        Returns whether the daemon has now taken the whole line, which is then removed.
+
+        daemon: the descriptor of the connection to it.
+
+        Raises BlockingIOError if it takes nothing now, and OSError if it takes nothing more.
+        """
+        line = self.lines[0]
+        self._sent_bytes += posix.write(daemon, memoryview(line)[self._sent_bytes :])
+        if self._sent_bytes < len(line):
+            return False
+        self._sent_bytes = 0
+        self.byte_count -= len(line)
+        del self.lines[0]
+        return True
+
+    def remove(self, unwanted: tuple[bytes, ...]) -> None:
+        """Remove all lines that are one of these."""
+        self.lines = [line for line in self.lines if line not in unwanted]
+        self.byte_count = sum(len(line) for line in self.lines)
+
+
 class Pump:
     """Passes the lines of one session between the client and the daemon.
 
@@ -287,12 +332,14 @@ class Pump:
 
     daemon: the descriptor of the connection to the daemon.
     command: the arguments of the `memory mcp` that this process was and becomes again.
-    first: lines to send before the client's.
-    not_for_client: ids of requests in `first` whose answers the client has already. Their answers
+    first_lines: lines to send before the client's.
+    not_for_client: ids of requests in `first_lines` whose answers the client has already. Their answers
         are dropped.
     """
 
-    def __init__(self, daemon: int, command: list[str], first: bytes, not_for_client: set[Any]):
+    def __init__(
+        self, daemon: int, command: list[str], first_lines: bytes, not_for_client: set[Any]
+    ):
         """Take over the session."""
         self._command = command
 
@@ -302,18 +349,15 @@ class Pump:
         self._has_client_ended = False
         self._is_client_line_too_long = False
         # Bytes that the client has not taken yet.
-        self._output = bytearray()
+        self._to_client = bytearray()
         # The method of each request that waits for its answer, by id.
         self._open_requests: dict[Any, str] = {}
         self._not_for_client = not_for_client
 
-        # The daemon; None once it is lost. Lines that it has not taken yet, the bytes of the first
-        # one that were sent, and the bytes of all.
+        # The daemon; None once it is lost. Its lines, and the lines that it has not taken yet.
         self._daemon: int | None = daemon
         self._daemon_lines = Lines()
-        self._unsent: list[bytes] = []
-        self._sent_bytes = 0
-        self._unsent_bytes = 0
+        self._unsent = _UnsentLines()
         # Since when it owes an answer and has sent nothing. None while it owes none.
         self._daemon_owes_since: float | None = None
         # Whether it takes nothing more. What it has sent before is still read.
@@ -332,16 +376,16 @@ class Pump:
         # The signal that ends the session. None before one came.
         self._stop_signal: int | None = None
         # `select` waits for descriptors alone, so each signal is made a byte in a pipe.
-        self._signals, signal_end = posix.pipe()
-        posix.set_blocking(signal_end, False)
-        _signal.set_wakeup_fd(signal_end)
+        self._signals, writing_end = posix.pipe()
+        posix.set_blocking(writing_end, False)
+        _signal.set_wakeup_fd(writing_end)
         for number in (_signal.SIGINT, _signal.SIGTERM):
             # Python writes the byte only for a signal that has a handler. This one has nothing
             # more to do; without it, the signal would end the process before the last answers.
             _signal.signal(number, lambda number, frame: None)
 
         posix.set_blocking(daemon, False)
-        self._from_client(first)
+        self._take_client_block(first_lines)
 
     def run(self) -> int:
         """Pass lines on until the session has ended. Returns the exit status of the process.
@@ -349,13 +393,14 @@ class Pump:
         It ends when the client has sent everything and has all answers, or after a signal.
         """
         while True:
-            is_idle = self._daemon is None and not self._output
-            if is_idle and self._stop_signal is not None:
+            # While there is a daemon, it decides when the session ends: it closes the connection.
+            has_nothing_left = self._daemon is None and not self._to_client
+            if has_nothing_left and self._stop_signal is not None:
                 break
-            if is_idle and self._is_needed():
+            if has_nothing_left and self._needs_server():
                 # This process becomes a new server, and does not return here.
                 self._become_command()
-            if is_idle and self._has_client_ended:
+            if has_nothing_left and self._has_client_ended:
                 return 0
             if not self._work_once():
                 break
@@ -363,9 +408,9 @@ class Pump:
             return 130
         return 0
 
-    def _is_needed(self) -> bool:
+    def _needs_server(self) -> bool:
         """Whether the client waits for something while there is no daemon."""
-        if self._unsent or self._client_lines.rest:
+        if self._unsent.lines or self._client_lines.rest:
             return True
         return self._must_have_server and not self._has_client_ended
 
@@ -376,12 +421,13 @@ class Pump:
         """
         # After a signal has ended the session, only the last lines for the client are left to write.
         is_last_answer = self._stop_signal is not None and self._daemon is None
-        wait_seconds = _LAST_ANSWER_SECONDS if is_last_answer else self._patience()
+        # None waits for any time.
+        wait_seconds = _LAST_ANSWER_SECONDS if is_last_answer else self._silence_left()
         readable, writable, _ = select.select(self._inputs(), self._outputs(), [], wait_seconds)
         if is_last_answer and not writable:
             return False
         # Bytes that came at the last moment still count, and are read below.
-        has_waited_long = self._patience() == 0
+        has_waited_long = self._silence_left() == 0
         if has_waited_long and self._daemon not in readable:
             self._is_daemon_silent = True
             self._lose_daemon()
@@ -390,10 +436,10 @@ class Pump:
         if 1 in writable:
             self._write_to_client()
         if self._daemon in writable:
-            self._send()
+            self._send_to_daemon()
         # The daemon may have been given up above.
         if self._daemon is not None and self._daemon in readable:
-            self._receive()
+            self._receive_from_daemon()
         if 0 in readable:
             self._read_from_client()
         return True
@@ -405,7 +451,7 @@ class Pump:
         """
         inputs = [self._signals]
         is_over = self._has_client_ended or self._is_client_line_too_long or self._stop_signal
-        if not is_over and self._unsent_bytes < _MAX_UNSENT_BYTES:
+        if not is_over and self._unsent.byte_count < _MAX_UNSENT_BYTES:
             inputs.append(0)
         if self._daemon is not None:
             inputs.append(self._daemon)
@@ -414,9 +460,9 @@ class Pump:
     def _outputs(self) -> list[int]:
         """Return the descriptors that have something to be written to them."""
         outputs = []
-        if self._output:
+        if self._to_client:
             outputs.append(1)
-        if self._unsent and self._daemon is not None and not self._is_daemon_deaf:
+        if self._unsent.lines and self._daemon is not None and not self._is_daemon_deaf:
             outputs.append(self._daemon)
         return outputs
 
@@ -426,21 +472,21 @@ class Pump:
         if self._stop_signal is not None:
             return
         self._stop_signal = number
-        self._queue(STOP)
+        self._unsent.add(STOP)
         for signal_number in (_signal.SIGINT, _signal.SIGTERM):
             _signal.signal(signal_number, _signal.SIG_DFL)
 
     def _write_to_client(self) -> None:
         """Write as much as the client takes without blocking."""
         try:
-            count = posix.write(1, self._output[:_PIPE_BYTES])
-            del self._output[:count]
+            count = posix.write(1, self._to_client[:_PIPE_BYTES])
+            del self._to_client[:count]
         except BlockingIOError:
             pass
         except OSError:
             # The client is gone: running calls finish, their replies are dropped.
-            self._output.clear()
-            self._end()
+            self._to_client.clear()
+            self._record_client_end()
 
     def _read_from_client(self) -> None:
         """Take the next bytes from the client. No bytes mean that the client has sent everything."""
@@ -452,18 +498,18 @@ class Pump:
             # The terminal or socket behind it is gone, which counts as its end.
             block = b""
         if block:
-            self._from_client(block)
+            self._take_client_block(block)
         else:
-            self._end()
+            self._record_client_end()
 
-    def _patience(self) -> float | None:
+    def _silence_left(self) -> float | None:
         """Return how many more seconds the daemon may be silent. 0 if it has been silent for too
         long.
 
         None if the daemon owes no answer. The time begins when this is first called while it owes
-        one. It begins again with each line that the daemon sends (`_receive`).
+        one. It begins again with each line that the daemon sends (`_receive_from_daemon`).
         """
-        owes_answer = bool(self._open_requests or self._unsent)
+        owes_answer = bool(self._open_requests or self._unsent.lines)
         if self._daemon is None or not owes_answer:
             self._daemon_owes_since = None
             return None
@@ -471,29 +517,24 @@ class Pump:
             self._daemon_owes_since = time.monotonic()
         return max(0.0, self._daemon_owes_since + _MAX_SILENT_SECONDS - time.monotonic())
 
-    def _queue(self, line: bytes) -> None:
-        """Add a line to those that wait until the daemon takes them."""
-        self._unsent.append(line)
-        self._unsent_bytes += len(line)
-
-    def _end(self) -> None:
+    def _record_client_end(self) -> None:
         """Record that the client has sent everything, and tell the daemon."""
         if not self._has_client_ended:
             self._has_client_ended = True
             # The client's last line may lack its line break.
             if self._client_lines.rest:
-                self._from_client(b"\n")
+                self._take_client_block(b"\n")
             if self._daemon is not None:
-                self._queue(END)
+                self._unsent.add(END)
 
-    def _from_client(self, block: bytes) -> None:
+    def _take_client_block(self, block: bytes) -> None:
         """Take a block that the client sent."""
         for line in self._client_lines.feed(block):
             self._record_message(line)
-            self._queue(line)
+            self._unsent.add(line)
         if len(self._client_lines.rest) > LIMIT and not self._is_client_line_too_long:
             self._is_client_line_too_long = True
-            self._queue(END)
+            self._unsent.add(END)
 
     def _record_message(self, line: bytes) -> None:
         """Record a line of the client, in case the daemon is lost.
@@ -518,25 +559,19 @@ class Pump:
         if isinstance(method, str) and _is_id(request_id):
             self._open_requests[request_id] = method
 
-    def _send(self) -> None:
+    def _send_to_daemon(self) -> None:
         """Send the daemon as much of the first waiting line as it takes without blocking."""
         assert self._daemon is not None
-        unsent_part = memoryview(self._unsent[0])[self._sent_bytes :]
         try:
-            self._sent_bytes += posix.write(self._daemon, unsent_part)
+            if self._unsent.send_to(self._daemon):
+                self._has_daemon_taken = True
         except BlockingIOError:
-            return
+            pass
         except OSError:
             # The daemon is not lost before its answers are read: some may have come.
             self._is_daemon_deaf = True
-            return
-        if self._sent_bytes == len(self._unsent[0]):
-            self._unsent_bytes -= self._sent_bytes
-            self._sent_bytes = 0
-            self._has_daemon_taken = True
-            del self._unsent[0]
 
-    def _receive(self) -> None:
+    def _receive_from_daemon(self) -> None:
         """Take a block that the daemon sent, and queue its lines for the client."""
         assert self._daemon is not None
         try:
@@ -562,7 +597,7 @@ class Pump:
         if id is not None and id in self._not_for_client:
             self._not_for_client.discard(id)
         else:
-            self._output += line
+            self._to_client += line
 
     def _lose_daemon(self) -> None:
         """Close the connection to a daemon that is gone, silent or has ended the session.
@@ -572,15 +607,16 @@ class Pump:
         assert self._daemon is not None
         posix.close(self._daemon)
         self._daemon = None
-        self._unsent = [line for line in self._unsent if line not in (END, STOP)]
+        # These were for this daemon only.
+        self._unsent.remove((END, STOP))
         # A new server gets the opening lines again, and the lines that this daemon has not taken.
         opening_ids = {id_in(line) for line in self._opening.values()} - {None}
-        unsent_ids = {id_in(line) for line in self._unsent}
+        unsent_ids = {id_in(line) for line in self._unsent.lines}
         ids_for_new_server = opening_ids | unsent_ids
         for id, method in self._open_requests.items():
             if id not in ids_for_new_server:
                 text = _UNKNOWN_OUTCOME if method == "tools/call" else _NOTHING_CHANGED
-                self._output += _error_line(id, text)
+                self._to_client += _error_line(id, text)
 
         # Besides the two lines of the handshake, each opening line is about a watched resource. Of
         # its changes the client is told without asking, so it needs a server now.
@@ -588,13 +624,14 @@ class Pump:
         is_opening_open = bool(opening_ids & self._open_requests.keys())
         self._must_have_server = is_watching or is_opening_open
 
-    def _answered(self, opening_lines: Sequence[bytes]) -> list[bytes]:
+    def _lines_with_answer(self, opening_lines: Sequence[bytes]) -> list[bytes]:
         """Return the lines for a new server whose answers the client has already.
 
         They are sent first, so that CONTINUED only needs their number.
 
         opening_lines: the lines that the new server must get.
         """
+        # A request of `_not_for_client` is open at this daemon, but the client has its answer.
         unanswered_ids = self._open_requests.keys() - self._not_for_client
         answered = [line for line in opening_lines if id_in(line) not in unanswered_ids]
         # A server must get `initialize` before any other line. So if its answer is still due, no
@@ -606,10 +643,11 @@ class Pump:
     def _become_command(self) -> None:
         """Become `memory mcp` again, which goes on with the session (CONTINUED). Does not return."""
         # A new server must get the opening lines first, unless they are sent anyway.
-        opening_lines = [line for line in self._opening.values() if line not in self._unsent]
-        repeated = self._answered(opening_lines)
+        unsent_lines = self._unsent.lines
+        opening_lines = [line for line in self._opening.values() if line not in unsent_lines]
+        repeated = self._lines_with_answer(opening_lines)
         unanswered = [line for line in opening_lines if line not in repeated]
-        lines = [*repeated, *unanswered, *self._unsent, bytes(self._client_lines.rest)]
+        lines = [*repeated, *unanswered, *unsent_lines, bytes(self._client_lines.rest)]
 
         # The lines are passed on in a file without a path.
         if hasattr(posix, "memfd_create"):
@@ -641,11 +679,12 @@ def continued() -> tuple[bytes, set[Any]]:
         return b"", set()
     posix.unsetenv(CONTINUED)
     fd, repeated_count, _ = map(int, opening_data.split())
+    # The file is at its end, where the former process stopped to write.
     posix.lseek(fd, 0, 0)
     with open(fd, "rb") as file:
-        first = file.read()
-    repeated_lines = first.split(b"\n")[:repeated_count]
-    return first, {id_in(line) for line in repeated_lines} - {None}
+        first_lines = file.read()
+    repeated_lines = first_lines.split(b"\n")[:repeated_count]
+    return first_lines, {id_in(line) for line in repeated_lines} - {None}
 
 
 def main(arguments: list[str]) -> None:
@@ -655,6 +694,6 @@ def main(arguments: list[str]) -> None:
         that this process was.
     """
     daemon, *command = arguments
-    first, not_for_client = continued()
-    pump = Pump(int(daemon), command, first, not_for_client)
+    first_lines, not_for_client = continued()
+    pump = Pump(int(daemon), command, first_lines, not_for_client)
     posix._exit(pump.run())

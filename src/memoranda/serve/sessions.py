@@ -20,8 +20,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from memoranda import __version__
 from memoranda.errors import MemorandaError
 from memoranda.note.project_access import is_agent
+from memoranda.serve.call_queue import CallQueue
 from memoranda.serve.pump import ALIVE, BLOCK, END, LIMIT, METHOD, STOP, Lines, program
-from memoranda.serve.turns import CallQueue
 
 if TYPE_CHECKING:
     from memoranda.engine import MemorySession
@@ -35,7 +35,7 @@ _MAX_UNANSWERED = 1000
 # The daemon sends a sign of life once in this many seconds.
 _ALIVE_EVERY = 1.0
 _log = logging.getLogger("memoranda.daemon")
-_GRANTED = b'{"jsonrpc":"2.0","id":1,"result":{}}\n'
+_GRANT_LINE = b'{"jsonrpc":"2.0","id":1,"result":{}}\n'
 
 
 class SessionRefused(MemorandaError):
@@ -48,7 +48,7 @@ class SessionRefused(MemorandaError):
 class McpSession:
     """A connected client.
 
-    turns: the queue of its calls.
+    call_queue: the queue of its calls.
     began: when it connected.
     last: when it last sent a request.
     agent: the agent that it acts as. None before its first request.
@@ -59,7 +59,7 @@ class McpSession:
     answered: set after each answer.
     """
 
-    turns: CallQueue
+    call_queue: CallQueue
     began: datetime
     last: datetime
     agent: str | None = None
@@ -96,7 +96,7 @@ class McpSessions:
             session.stop()
 
     @staticmethod
-    def asked_by(line: bytes) -> dict[str, Any] | None:
+    def session_request(line: bytes) -> dict[str, Any] | None:
         """Return the parameters of a request for a session. None for any other line."""
         # Most lines are not such a request, and need not be parsed.
         if b'"mcp"' not in line:
@@ -117,13 +117,15 @@ class McpSessions:
         writer: takes the lines for the client.
         """
         now = self._memory.clock()
-        session = McpSession(CallQueue(lambda: self._memory, is_shared=True), now, now)
+        call_queue = CallQueue(lambda: self._memory, is_shared=True)
+        session = McpSession(call_queue, began=now, last=now)
+        # It counts as open from here on, so that `stop` ends it, too.
         self._open.add(session)
-        alive = asyncio.create_task(_say_alive(writer, session))
+        alive_task = asyncio.create_task(_say_alive(writer, session))
         try:
             # The first import of the SDK takes a second, so it runs on a thread.
-            server = await asyncio.to_thread(self._granted, request, session, writer)
-            writer.write(_GRANTED)
+            server = await asyncio.to_thread(self._make_server, request, session, writer)
+            writer.write(_GRANT_LINE)
             await self._converse(server, session, reader, writer)
         except MemorandaError as refused:
             # The client's own process tells the client what is wrong with its request.
@@ -131,12 +133,12 @@ class McpSessions:
             error = {"code": -32000, "message": str(refused)}
             writer.write(json.dumps({"jsonrpc": "2.0", "id": 1, "error": error}).encode() + b"\n")
         finally:
-            alive.cancel()
+            alive_task.cancel()
             self._open.remove(session)
 
     async def _converse(
         self,
-        server: _GrantedServer,
+        server: _SessionServer,
         session: McpSession,
         reader: StreamReader,
         writer: StreamWriter,
@@ -153,27 +155,29 @@ class McpSessions:
         connection = server.connection
 
         def stop() -> None:
-            session.turns.refuse_waiting()
+            session.call_queue.refuse_waiting()
             connection.end()
 
         # From now on the connection counts the requests that wait, and the daemon can end it.
         session.unanswered = lambda: connection.unanswered
         session.stop = stop
+        # If the daemon began to stop while the server was made, it called the former `session.stop`,
+        # which does nothing.
         if self._is_stopping:
-            # The daemon has begun to stop while the session was granted.
             stop()
-        reading = asyncio.create_task(_read_lines(reader, writer, connection, session))
+        reading_task = asyncio.create_task(_read_lines(reader, writer, connection, session))
         try:
-            await converse(connection, server.registry, session.turns, server.identity)
+            await converse(connection, server.registry, session.call_queue, server.identity)
         finally:
-            reading.cancel()
-            await asyncio.to_thread(session.turns.close)
+            reading_task.cancel()
+            await asyncio.to_thread(session.call_queue.close)
 
-    def _check(self, request: dict[str, Any]) -> None:
+    def _check_may_serve(self, request: dict[str, Any]) -> None:
         """Raise SessionRefused unless this daemon would serve the client as its own process would.
 
         request: the parameters of the request.
         """
+        # The session that is asked for is one of the open ones already.
         if self._is_stopping or len(self._open) > _MAX_SESSIONS:
             raise SessionRefused("this daemon serves no more sessions")
         if request.get("program") != program():
@@ -184,8 +188,9 @@ class McpSessions:
         is_agent_name = isinstance(agent, str) and is_agent(agent)
         if agent is not None and not is_agent_name:
             raise SessionRefused(f'invalid agent "{agent}"')
-        if self._memory.agent not in (None, agent):
-            raise SessionRefused(f'this daemon serves agent "{self._memory.agent}" alone')
+        only_agent = self._memory.agent
+        if only_agent is not None and only_agent != agent:
+            raise SessionRefused(f'this daemon serves agent "{only_agent}" alone')
 
     def _has_settings(self, digest: Any) -> bool:
         """Whether this daemon has the settings with this digest, which the client read."""
@@ -195,9 +200,9 @@ class McpSessions:
         current_settings = self._memory.at_once(lambda: self._memory.settings)
         return digest == current_settings.digest()
 
-    def _granted(
+    def _make_server(
         self, request: dict[str, Any], session: McpSession, writer: StreamWriter
-    ) -> _GrantedServer:
+    ) -> _SessionServer:
         """Make the server for a session.
 
         request: the parameters of the request.
@@ -206,7 +211,7 @@ class McpSessions:
 
         Raises SessionRefused, and MemorandaError for wrong arguments such as an unknown toolset.
         """
-        self._check(request)
+        self._check_may_serve(request)
         registry = self._registry_for(request["tools"], request["like"])
         if request.get("plain_schemas"):
             registry = registry.with_plain_schemas()
@@ -222,15 +227,18 @@ class McpSessions:
             session.client = client
             session.last = self._memory.clock()
 
-        own_names = self._memory.settings.agents
         identity = ServerIdentity(
-            request["name"], __version__, request.get("agent"), own_names, record_request
+            name=request["name"],
+            version=__version__,
+            agent=request.get("agent"),
+            clients=self._memory.settings.agents,
+            on_request=record_request,
         )
-        connection = ClientConnection(write, session.answered.set)
-        return _GrantedServer(registry, connection, identity)
+        connection = ClientConnection(write, on_answer=session.answered.set)
+        return _SessionServer(registry, connection, identity)
 
 
-class _GrantedServer(NamedTuple):
+class _SessionServer(NamedTuple):
     """The parts that serve one session.
 
     registry: its tools.
@@ -271,6 +279,7 @@ async def _read_lines(
     """
     lines = Lines()
     with suppress(ConnectionError):
+        # A longer line ends the session. The pump ends it itself before it sends so much.
         while len(lines.rest) <= LIMIT:
             block = await reader.read(BLOCK)
             if not block:
@@ -280,11 +289,11 @@ async def _read_lines(
                     return session.stop()
                 if line == END:
                     return connection.end()
-                # Wait until there is an answer.
+                # An answer makes room for another request.
                 while connection.unanswered >= _MAX_UNANSWERED:
                     session.answered.clear()
                     await session.answered.wait()
                 connection.receive(line)
             await writer.drain()
-    # The connection ended without END: the pump was killed, and nobody waits for the answers.
+    # Neither END nor STOP came: the pump was killed, and nobody waits for the answers.
     session.stop()

@@ -24,8 +24,8 @@ from memoranda.engine.daemon_client import from_folder
 from memoranda.errors import StorageError
 from memoranda.faces.agent.session import call_tool, ends_batch, parse_json, result_data, tool_list
 from memoranda.note.project_access import is_agent
+from memoranda.serve.call_queue import InternalError
 from memoranda.serve.sessions import McpSessions
-from memoranda.serve.turns import InternalError
 from memoranda.text.outside import outside_name
 
 if TYPE_CHECKING:
@@ -122,7 +122,7 @@ class Protocol:
         if params is not None and not isinstance(params, dict):
             raise _Refused(_BAD_PARAMS, "params must be an object")
         params = params or {}
-        memory = self._caller(request)
+        memory = self._memory_of_caller(request)
         if method == "tools/list":
             return tool_list(self._registry)
         if method in self._methods:
@@ -140,7 +140,7 @@ class Protocol:
         is_known_tool = name in self._registry.tools
         raise _Refused(_TOOL_ERROR if is_known_tool else _NO_TOOL, reply.text)
 
-    def _caller(self, request: dict[str, Any]) -> MemorySession:
+    def _memory_of_caller(self, request: dict[str, Any]) -> MemorySession:
         """Return the memory as the agent that a request names may use it. Raises _Refused.
 
         A request that names no agent comes from the agent UNNAMED, never from the owner.
@@ -308,7 +308,7 @@ class SocketServer:
 
     answer: carries out the request in a line, and returns the answer as a line. It is called on one
         of `threads`.
-    session: makes a context that is open during each connection.
+    connection_context: makes a context that is open during each connection.
     sessions: serves connections that ask for MCP. None means that they are not served.
     """
 
@@ -316,15 +316,15 @@ class SocketServer:
         self,
         listener: Listener,
         answer: Callable[[bytes], bytes],
-        session: Callable[[], AbstractContextManager[object]],
+        connection_context: Callable[[], AbstractContextManager[object]],
         threads: ThreadPoolExecutor,
         sessions: McpSessions | None = None,
     ):
         self._listener = listener
         self._answer = answer
-        self._session = session
+        self._connection_context = connection_context
         self._threads = threads
-        self._sessions = sessions
+        self._mcp_sessions = sessions
         # The task of each connection, and those tasks that have a request in progress.
         self._connections: set[asyncio.Task[None]] = set()
         self._busy: set[asyncio.Task[None]] = set()
@@ -342,7 +342,7 @@ class SocketServer:
         """Begin to accept connections."""
         self.quiet_since = asyncio.get_running_loop().time()
         self._server = await asyncio.start_unix_server(
-            self._connected, sock=self._listener.socket, limit=LIMIT
+            self._serve_connection, sock=self._listener.socket, limit=LIMIT
         )
 
     async def stop(self) -> None:
@@ -362,7 +362,7 @@ class SocketServer:
         await asyncio.to_thread(self._threads.shutdown)
         self._listener.close()
 
-    async def _connected(self, reader: StreamReader, writer: StreamWriter) -> None:
+    async def _serve_connection(self, reader: StreamReader, writer: StreamWriter) -> None:
         """Serve one connection until the client closes it or the server stops.
 
         reader: has the lines of the client.
@@ -373,7 +373,7 @@ class SocketServer:
         self._connections.add(task)
         self.quiet_since = None
         try:
-            with self._session():
+            with self._connection_context():
                 await self._serve_lines(task, reader, writer)
         except (ConnectionError, asyncio.CancelledError):
             # The client has closed the connection, or the server stops.
@@ -410,10 +410,10 @@ class SocketServer:
             if not line.strip():
                 continue
             self._busy.add(task)
-            if self._sessions is not None:
-                session_request = self._sessions.asked_by(line)
-                if session_request is not None:
-                    return await self._sessions.serve(session_request, reader, writer)
+            if self._mcp_sessions is not None:
+                request_for_session = self._mcp_sessions.session_request(line)
+                if request_for_session is not None:
+                    return await self._mcp_sessions.serve(request_for_session, reader, writer)
             writer.write(await loop.run_in_executor(self._threads, self._answer, line))
             await writer.drain()
             self._busy.discard(task)

@@ -12,8 +12,8 @@ from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any
 
 from memoranda.clock import may_wait
+from memoranda.serve.call_queue import CallQueue, collect_garbage
 from memoranda.serve.pump import CONTINUED, answered_by, continued
-from memoranda.serve.turns import CallQueue, collect_garbage
 
 if TYPE_CHECKING:
     from memoranda.engine import MemorySession
@@ -57,8 +57,8 @@ def run_stdio(
     contract 001, 1 (identity).
     """
     # A process that took over from the client's first one goes on where that one stopped reading.
-    first, not_for_client = continued()
-    wire = StdioTransport(first, not_for_client)
+    first_lines, not_for_client = continued()
+    wire = StdioTransport(first_lines, not_for_client)
     os.environ.pop(CONTINUED, None)
     # Imports make no garbage, and take a tenth less time without the search for it.
     gc.disable()
@@ -66,23 +66,26 @@ def run_stdio(
         from memoranda.serve.mcp import ClientConnection, ServerIdentity, converse
     finally:
         collect_garbage()
-    turns = CallQueue(open_session, _keep_up, embed_some)
+    call_queue = CallQueue(open_session, _keep_up, embed_some)
     identity = ServerIdentity(name, version, agent, clients or {})
 
     async def serve() -> int:
-        connection = ClientConnection(wire.send, turns.prepare)
-        signals = _StopSignals(connection, turns)
+        # After its first answer the client knows the tools. The memory is opened meanwhile.
+        connection = ClientConnection(wire.send, on_answer=call_queue.prepare)
+        signals = _StopSignals(connection, call_queue)
         wire.start(connection.receive, connection.end)
-        await converse(connection, registry, turns, identity)
+        await converse(connection, registry, call_queue, identity)
         await _flush(wire, signals.received)
         was_interrupted = signals.received.done() and signals.received.result() == signal.SIGINT
-        return INTERRUPTED if was_interrupted else 0
+        if was_interrupted:
+            return INTERRUPTED
+        return 0
 
     try:
         with registry.hooks.session():
             return asyncio.run(serve())
     finally:
-        turns.close()
+        call_queue.close()
 
 
 class _StopSignals:
@@ -91,13 +94,13 @@ class _StopSignals:
     The first signal ends the conversation. A second one ends the process at once.
 
     connection: the conversation with the client.
-    turns: its calls. Calls that still wait are refused.
+    call_queue: its calls. Calls that still wait are refused.
     received: a future for the number of the first signal.
     """
 
-    def __init__(self, connection: ClientConnection, turns: CallQueue) -> None:
+    def __init__(self, connection: ClientConnection, call_queue: CallQueue) -> None:
         self._connection = connection
-        self._turns = turns
+        self._call_queue = call_queue
         self._loop = asyncio.get_running_loop()
         self.received: asyncio.Future[int] = self._loop.create_future()
         for number in (signal.SIGINT, signal.SIGTERM):
@@ -112,7 +115,7 @@ class _StopSignals:
         for signal_number in (signal.SIGINT, signal.SIGTERM):
             self._loop.remove_signal_handler(signal_number)
             signal.signal(signal_number, signal.SIG_DFL)
-        self._turns.refuse_waiting()
+        self._call_queue.refuse_waiting()
         self._connection.end()
         self.received.set_result(number)
 
@@ -123,9 +126,9 @@ async def _flush(wire: StdioTransport, stop_signal: asyncio.Future[int]) -> None
     stop_signal: is done once a signal has come.
     """
     flushing = asyncio.ensure_future(wire.flush())
-    flushed_or_stopped: set[asyncio.Future[Any]] = {flushing, stop_signal}
-    await asyncio.wait(flushed_or_stopped, return_when=asyncio.FIRST_COMPLETED)
-    # Returns at once if all answers are taken.
+    flush_or_signal: set[asyncio.Future[Any]] = {flushing, stop_signal}
+    await asyncio.wait(flush_or_signal, return_when=asyncio.FIRST_COMPLETED)
+    # Returns at once if it was not the signal that came.
     await asyncio.wait({flushing}, timeout=_LAST_ANSWER_SECONDS)
     flushing.cancel()
 
@@ -153,14 +156,14 @@ class StdioTransport:
     so neither a silent nor a slow client holds up the event loop. The threads are daemons: one that
     waits for a client does not keep a stopping process alive.
 
-    first: lines to read before the lines of stdin.
-    not_for_client: ids of requests in `first` whose answers the client has already. Their answers
+    first_lines: lines to read before the lines of stdin.
+    not_for_client: ids of requests in `first_lines` whose answers the client has already. Their answers
         are not written.
     """
 
-    def __init__(self, first: bytes = b"", not_for_client: Collection[Any] = ()) -> None:
+    def __init__(self, first_lines: bytes = b"", not_for_client: Collection[Any] = ()) -> None:
         """Take over descriptors 0 and 1. From now on, prints of this process go to stderr."""
-        self._first = first
+        self._first_lines = first_lines
         self._not_for_client = set(not_for_client)
         self._in = os.dup(0)
         self._out = os.dup(1)
@@ -214,7 +217,7 @@ class StdioTransport:
         on_end: called after the last line.
         """
         # An earlier process of this session may have read some lines, and the beginning of the next.
-        *whole_lines, incomplete_line = self._first.split(b"\n")
+        *whole_lines, incomplete_line = self._first_lines.split(b"\n")
         for line in whole_lines:
             self._post(on_line, line)
         try:
@@ -235,7 +238,9 @@ class StdioTransport:
             while (line := self._output.get()) is not None:
                 unwritten = memoryview(line)
                 while unwritten:
-                    unwritten = unwritten[os.write(self._out, unwritten) :]
+                    # A pipe may take only a part at once.
+                    byte_count = os.write(self._out, unwritten)
+                    unwritten = unwritten[byte_count:]
         except OSError:
             # The client is gone: running calls finish, their replies are dropped.
             self._post(on_end)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from memoranda.faces.arguments import Arguments
 from memoranda.faces.texts import text_file
-from memoranda.faces.tool import Toolset, declared
+from memoranda.faces.tool import Toolset, declared_tools
 
 if TYPE_CHECKING:
     from memoranda.engine import MemorySession
@@ -21,7 +21,7 @@ def toolset() -> Toolset:
 
     Its tools take more arguments than their schema has: see "Facts that change" in docs/format.md.
     """
-    tools = declared("agent-tools.json", lambda name: partial(_run, name), contract="agent")
+    tools = declared_tools("agent-tools.json", lambda name: partial(_run, name), contract="agent")
     return Toolset("agent", tools, instructions=text_file("agent-instructions.md").strip())
 
 

@@ -280,7 +280,7 @@ def parse_json(data: bytes | str) -> Any:
     return _DECODER.decode(text)
 
 
-def _refuse(text: str) -> Any:
+def _refuse_number(text: str) -> Any:
     """Raise ValueError for `NaN`, `Infinity` or a number that is too large."""
     raise ValueError(f"{text} is no number of JSON")
 
@@ -290,10 +290,10 @@ def _finite(text: str) -> float:
     value = float(text)
     if math.isfinite(value):
         return value
-    return _refuse(text)
+    return _refuse_number(text)
 
 
-_DECODER = json.JSONDecoder(parse_constant=_refuse, parse_float=_finite)
+_DECODER = json.JSONDecoder(parse_constant=_refuse_number, parse_float=_finite)
 
 
 def call_tool(registry: Registry, memory: MemorySession, name: str, arguments: Any) -> Reply:
@@ -413,7 +413,7 @@ def memory_delete(memory: MemorySession, arguments: Arguments) -> Reply:
 
 def memory_list(memory: MemorySession, arguments: Arguments) -> Reply:
     """List the memories that pass the filters."""
-    query = _query(memory, arguments).replace(projects=None)
+    query = _query_of_filters(memory, arguments).replace(projects=None)
     limit = min(arguments["limit"], _MAX_LIMIT)
     infos = memory.list_filled(query, limit=limit).notes
     return _success_reply(documents.notes(memory, infos).rows, count=len(infos))
@@ -423,9 +423,9 @@ def memory_search(memory: MemorySession, arguments: Arguments) -> Reply:
     """List the memories that have a text and pass the filters."""
     zone = memory.settings.zone
     now = memory.clock()
-    query = _query(memory, arguments).replace(
+    query = _query_of_filters(memory, arguments).replace(
         created_from=day(arguments.get("from"), "from", zone, now=now),
-        created_until=day(arguments.get("to"), "to", zone, 1, now),
+        created_until=day(arguments.get("to"), "to", zone, after=1, now=now),
     )
     infos, _ = memory.list(query.replace(contains=arguments["query"] or None), limit=0)
     return _success_reply(documents.notes(memory, infos).rows, count=len(infos))
@@ -468,7 +468,7 @@ def memory_smart_search(memory: MemorySession, arguments: Arguments) -> Reply:
     """Find the memories that fit a query best."""
     query = arguments["query"]
     result = memory.smart_search(
-        query, min(arguments["top"], _MAX_LIMIT), _query(memory, arguments)
+        query, min(arguments["top"], _MAX_LIMIT), _query_of_filters(memory, arguments)
     )
     marks = memory.validity_marks([hit.note for hit in result.best])
     results = []
@@ -483,7 +483,7 @@ def memory_smart_search(memory: MemorySession, arguments: Arguments) -> Reply:
     return _success_reply({"query": query, "results": results, **counts}, count=len(results))
 
 
-def _query(memory: MemorySession, arguments: Arguments) -> Query:
+def _query_of_filters(memory: MemorySession, arguments: Arguments) -> Query:
     """Return the query for the filters in the arguments of a tool."""
     filters = {name: arguments.get(name) for name in ("phase", "category", "scope", "source")}
     as_of = memory.as_of(arguments["as_of"]) if "as_of" in arguments else None

@@ -150,7 +150,7 @@ class ServerState:
     debug: whether updates write a dump.
     llm: the language model that chooses files. None means that rules choose.
     active: kind -> id of the bank that was activated last.
-    last: the kind and the id of the bank that was activated last.
+    last_activated: the kind and the id of the bank that was activated last. None before the first.
     loaded: (agent, key of the bank) -> the files as they were read last.
     failures: the latest errors, which dumps and replies show.
     methods: (key of the bank, method) -> how often the method has chosen a file.
@@ -160,7 +160,7 @@ class ServerState:
     debug: bool = False
     llm: Endpoint | None = None
     active: dict[str, str] = field(default_factory=dict)
-    last: tuple[str, str] | None = None
+    last_activated: tuple[str, str] | None = None
     loaded: dict[tuple[str | None, str], BankFiles] = field(default_factory=dict)
     failures: deque[_RecordedFailure] = field(default_factory=lambda: deque(maxlen=_MAX_FAILURES))
     methods: Counter[tuple[str, str]] = field(default_factory=Counter)
@@ -168,9 +168,12 @@ class ServerState:
 
     def load(self, bank: Bank) -> tuple[BankFiles, bool]:
         """Return the files of a bank, and whether they are unchanged since they were read last."""
-        loaded_files = self.loaded.get((bank.agent, bank.key))
-        files = self.loaded[bank.agent, bank.key] = bank.load(loaded_files)
-        return files, files is loaded_files
+        key = (bank.agent, bank.key)
+        files_before = self.loaded.get(key)
+        # The same object if nothing has changed.
+        files = bank.load(files_before)
+        self.loaded[key] = files
+        return files, files is files_before
 
     def add_failure(
         self,
@@ -248,12 +251,12 @@ def _tool(state: ServerState, definition: dict[str, Any], run: Run) -> Tool:
     definition: the declaration of the tool.
     """
     return Tool(
-        definition["name"],
-        definition["description"],
-        definition["inputSchema"],
-        partial(_answer, state, definition["name"], run),
-        definition["title"],
-        definition["annotations"],
+        name=definition["name"],
+        description=definition["description"],
+        schema=definition["inputSchema"],
+        run=partial(_answer, state, definition["name"], run),
+        title=definition["title"],
+        annotations=definition["annotations"],
         contract="bank",
         accepts=_accepted_schema(definition),
         **flags_of(definition),
@@ -318,7 +321,7 @@ def _remember(state: ServerState, refusal: BankError, now: datetime) -> None:
         return
     severity = "warning" if refusal.code == "content_processing_failed" else "error"
     message = default_rules().redacted(str(refusal))
-    state.add_failure(refusal.bank, message, severity, now, refusal.is_in_replies)
+    state.add_failure(refusal.bank, message, severity, now, is_in_replies=refusal.is_in_replies)
 
 
 def _reason_of(error: MemorandaError) -> str:
@@ -410,7 +413,7 @@ def activate(state: ServerState, memory: MemorySession, arguments: Arguments) ->
 
     # A later update that names no bank is about this one.
     state.active[kind] = bank.id
-    state.last = (kind, bank.id)
+    state.last_activated = (kind, bank.id)
     last_updated = bank.last_change(files.stamps.values())
     document = documents.opened_bank(kind, bank.id, files.texts, last_updated)
     return {
@@ -533,12 +536,13 @@ def _detected_id(
         needed = "is required to detect a project bank"
         if by_alias:
             needed = "is required for project conversations."
-        raise _failure_of("activate", f"Project name {needed}", _NAME_NEEDED, "bank_not_found")
+        reason = f"Project name {needed}"
+        raise _failure_of("activate", reason, details=_NAME_NEEDED, code="bank_not_found")
     if repository is not None:
         return _repository_bank_id(memory, repository)
     place = arguments.get("current_path") or "no current_path was given"
-    message = f"No Git repository found at: {place}"
-    raise _failure_of("activate", message, _REPOSITORY_NEEDED, "bank_not_found")
+    reason = f"No Git repository found at: {place}"
+    raise _failure_of("activate", reason, details=_REPOSITORY_NEEDED, code="bank_not_found")
 
 
 def _repository_bank_id(memory: MemorySession, repository: Repository) -> str:
@@ -615,7 +619,8 @@ def update(state: ServerState, memory: MemorySession, arguments: Arguments) -> d
     kind, id = _bank_to_update(state, arguments)
     bank = Bank(memory, kind, id)
     try:
-        # This raises if the folder of the bank is a link, before a model is asked for a file.
+        # Called only for its error: it raises if the folder of the bank is a link, before a model
+        # is asked for a file.
         bank.has_record()
         placed = _placement(state, memory, bank, arguments)
         became_too_large = _write(state, memory, bank, placed, arguments)
@@ -657,7 +662,7 @@ def _bank_to_update(state: ServerState, arguments: Arguments) -> tuple[str, str]
         raise _missing_error("bank_type" if kind is None else "bank_id", "update")
     if kind is None:
         # If no bank was activated yet, there is no id, and the error below is about `auto/auto`.
-        kind, id = state.last or ("auto", None)
+        kind, id = state.last_activated or ("auto", None)
     else:
         _check_kind("update", kind)
         if id in banks.AUTO:
@@ -666,9 +671,8 @@ def _bank_to_update(state: ServerState, arguments: Arguments) -> tuple[str, str]
         details = (
             "No such bank was activated on this connection. Call activate first, or name the bank."
         )
-        raise _failure_of(
-            "update", f"Memory bank not found: {kind}/auto", details, "bank_not_found"
-        )
+        reason = f"Memory bank not found: {kind}/auto"
+        raise _failure_of("update", reason, details=details, code="bank_not_found")
     if not is_bank_id(id):
         raise _failure_of("update", f"Invalid bank id: {id}", _ID_RULE)
     return kind, id
@@ -769,16 +773,17 @@ def _write(
     If the bank is new, its other files are written in the same change. Returns whether this change
     made the bank larger than MANY_TOKENS.
     """
-    planning = _UpdatePlan(state, memory, bank, placed)
+    update_plan = _UpdatePlan(state, memory, bank, placed)
     try:
-        bank.files.put(planning.plan, placed.operation, _journal_details(arguments))
+        bank.files.put(update_plan.plan, placed.operation, _journal_details(arguments))
     except MemorandaError as error:
         raise _write_error(error, bank, placed) from None
     # Read the new files now, so that the next call finds them in memory.
     state.load(bank)
-    tokens = planning.tokens_after
+    tokens = update_plan.tokens_after
     _log.debug("%s: %s %s, about %d tokens", bank.key, placed.operation, placed.target, tokens)
-    return planning.tokens_before <= banks.MANY_TOKENS < planning.tokens_after
+    was_small = update_plan.tokens_before <= banks.MANY_TOKENS
+    return was_small and tokens > banks.MANY_TOKENS
 
 
 class _UpdatePlan:
@@ -842,7 +847,8 @@ def _journal_details(arguments: Arguments) -> dict[str, str]:
     details: dict[str, str] = {}
     for argument, key in _JOURNAL_FIELDS.items():
         value = arguments.get(argument)
-        if value not in (None, ""):
+        is_given = value is not None and value != ""
+        if is_given:
             details[key] = str(value)[:_JOURNAL_CHARACTERS]
     return details
 
@@ -942,8 +948,8 @@ def parse_response(response: Any) -> dict[str, Any]:
         return response
     if isinstance(response, list):
         texts = [text for text in map(_item_text, response) if isinstance(text, str)]
-        # Without a text, this raises the error below.
-        return parse_response(texts[0] if texts else None)
+        if texts:
+            return parse_response(texts[0])
     if isinstance(response, str):
         return _parsed_text(response)
     if hasattr(response, "content"):

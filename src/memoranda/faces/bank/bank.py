@@ -388,7 +388,12 @@ def find_repository(path: str) -> Repository | None:
         name = os.path.basename(root).removesuffix(".git")
     branch, commit = _head_of(git_folder)
     return Repository(
-        _one_line(name) or "root", _one_line(root), _origin_of(config_folder), branch, commit
+        # The root of the disk has no name.
+        name=_one_line(name) or "root",
+        root=_one_line(root),
+        origin=_origin_of(config_folder),
+        branch=branch,
+        commit=commit,
     )
 
 

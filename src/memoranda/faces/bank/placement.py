@@ -94,7 +94,7 @@ class Placement:
 
         text: the present text of the file.
         """
-        # `breaks` gives the content the line breaks of the text, such as CRLF.
+        # The content gets the line breaks of the text, such as CRLF.
         newline, block = line_break_and_adapted(text or self.content, self.content)
         block = _without_blank_end(_without_blank_start(block))
         level, name = parse_position(self.position)
@@ -325,15 +325,23 @@ def _checked_answer(answer: Any, kind: str, texts: Mapping[str, str], content: s
     text = answer["content"]
     _check_target(target, kind)
     _check_category(category)
-    if not _distinct_lines(content) <= _distinct_lines(text):
+    # The lines of the text must all be in the answer, which may have more of them.
+    if not _distinct_lines(content).issubset(_distinct_lines(text)):
         raise ValueError("it leaves out lines of the text")
     if has_surrogate(text):
         raise ValueError("its content is no valid text")
 
     # The text is safe. The operation must not remove other texts.
     operation, position = _safe_operation(answer, texts.get(target, ""))
-    confidence = _confidence_in(answer)
-    return Placement(target, text, operation, position, category, confidence, BY_LLM)
+    return Placement(
+        target=target,
+        content=text,
+        operation=operation,
+        position=position,
+        category=category,
+        confidence=_confidence_in(answer),
+        method=BY_LLM,
+    )
 
 
 def _check_target(target: str, kind: str) -> None:
@@ -364,7 +372,7 @@ def _safe_operation(answer: Mapping[str, Any], text_before: str) -> tuple[str, s
     position = answer.get("position")
     if operation == "insert" and _names_section(position):
         return "insert", str(position)
-    keeps_all_lines = _distinct_lines(text_before) <= _distinct_lines(answer["content"])
+    keeps_all_lines = _distinct_lines(text_before).issubset(_distinct_lines(answer["content"]))
     if operation == "replace" and keeps_all_lines:
         return "replace", ""
     return "append", ""

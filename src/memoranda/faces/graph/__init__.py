@@ -84,10 +84,10 @@ class _GraphFace:
         # Only that server has names without a prefix.
         served_name = name if self.like == "server-memory" else PREFIX + name
         return Tool(
-            served_name,
-            row["description"],
-            _schema(row, data, self.like),
-            partial(self._answer, name, only_reads),
+            name=served_name,
+            description=row["description"],
+            schema=_schema(row, data, self.like),
+            run=partial(self._answer, name, only_reads),
             title=name.replace("_", " ").title(),
             annotations=hints,
             output_schema=data["outputs"][row["output"]],
@@ -107,13 +107,13 @@ class _GraphFace:
             addresses.insert(0, (THOUGHTBOX, "Knowledge Graph"))
         return [
             Resource(
-                uri,
-                name,
-                "Knowledge Graph",
-                DESCRIPTION,
-                "application/json",
-                self._whole_graph,
-                self._version,
+                uri=uri,
+                name=name,
+                title="Knowledge Graph",
+                description=DESCRIPTION,
+                mime="application/json",
+                read=self._whole_graph,
+                version=self._version,
             )
             for uri, name in addresses
         ]
@@ -139,7 +139,7 @@ class _GraphFace:
             def read() -> Reply:
                 """Return the reply with its hint."""
                 reply = run_tool(graph, arguments, form)
-                if form.teaches:
+                if form.may_have_hint:
                     other_notes.add_hint(name, memory, graph, arguments, reply)
                 return reply
 

@@ -58,14 +58,14 @@ class Form:
     """The form of replies, which are JSON.
 
     indent: the number of blanks by which JSON is indented. None means compact JSON.
-    most: the largest number of characters. 0 means no limit.
+    max_characters: the largest number of characters. 0 means no limit.
     """
 
     indent: int | None = None
-    most: int = 80_000
+    max_characters: int = 80_000
 
     @property
-    def teaches(self) -> bool:
+    def may_have_hint(self) -> bool:
         """Whether replies may have a hint. In presets (with `indent`) replies are fixed."""
         return self.indent is None
 
@@ -217,7 +217,7 @@ class GraphReply:
 
         None if it is too large, or if the caller asks for a page.
         """
-        most_characters = self._form.most or math.inf
+        most_characters = self._form.max_characters or math.inf
         asks_for_page = self._is_ranked or self._limit is not None
         is_later_page = bool(self._offset) or self._cursor is not None
         # Most answers that are too large are known without reading their entities.
@@ -287,8 +287,8 @@ class GraphReply:
 
         totals: the numbers of all entities and relations, which are part of the page.
         """
-        is_bounded = bool(self._form.most)
-        room = self._form.most - _FRAME_CHARACTERS if is_bounded else math.inf
+        is_bounded = bool(self._form.max_characters)
+        room = self._form.max_characters - _FRAME_CHARACTERS if is_bounded else math.inf
         limit = math.inf if self._limit is None else self._limit
         entities: list[Data] = []
         relations: list[GraphRelation] = []
@@ -411,6 +411,7 @@ class GraphReply:
         # Any other answer is in the order of the graph. The cursor has the order of its entity.
         order = tuple(cursor.order or ())
         try:
+            # The keys are in order, so their number up to the cursor is the position after it.
             begin = sum(key.order <= order for key in self._keys)
         except TypeError:
             # The order is of another kind of graph: texts are compared with numbers.
@@ -466,10 +467,10 @@ class GraphReply:
         return [
             _Item(
                 # They follow the last entity.
-                entity_count - 1,
-                documents.entity_relation(relation),
-                relation,
-                position,
+                number=entity_count - 1,
+                data=documents.entity_relation(relation),
+                relation=relation,
+                position=position,
                 is_unattached=True,
             )
             for position, relation in relations
@@ -529,15 +530,15 @@ def create_entities(graph: Graph, arguments: Arguments, form: Form) -> Reply:
     existing_names = [entity.name for entity in entities if entity.name not in new_names]
 
     # In presets (with `indent`), the reply has everything, however long it is.
-    is_bounded = form.indent is None and form.most
-    if is_bounded and len(form.text(created)) > form.most:
+    is_bounded = form.indent is None and form.max_characters
+    if is_bounded and len(form.text(created)) > form.max_characters:
         # Leave out the observations, which the caller has just sent.
         created = [{**row, "observations": []} for row in created]
         # If each entity takes as much as the longest one, this many surely fit.
         longest = max(form.size(row) for row in created)
-        created = created[: form.most // longest]
+        created = created[: form.max_characters // longest]
     hint = ""
-    if existing_names and form.teaches:
+    if existing_names and form.may_have_hint:
         hint = (
             f"Already there, nothing was changed: {_list_of_names(existing_names)}. "
             "Use memory_add_observations to add to an entity."
@@ -566,7 +567,7 @@ def add_observations(graph: Graph, arguments: Arguments, form: Form) -> Reply:
         added = graph.add_observations(additions)
     except NoEntity as error:
         hint = ""
-        if form.teaches:
+        if form.may_have_hint:
             hint = _spelling_hint(graph, [name for name, _ in additions])
         return Reply(str(error), is_error=True, hint=hint)
     results = [{"entityName": name, "addedObservations": texts} for name, texts in added]
@@ -625,7 +626,7 @@ def _why_not_deleted(graph: Graph, arguments: Arguments, form: Form) -> str:
     form: how the reply is written as JSON, and whether it may have a hint.
     """
     # Some presets fix the words of replies.
-    if not form.teaches:
+    if not form.may_have_hint:
         return ""
     deletion = _deletion_of(graph, arguments)
     total = len(deletion.keys_to_delete)
@@ -751,13 +752,14 @@ def open_nodes(graph: Graph, arguments: Arguments, form: Form) -> Reply:
     names = {key.name for key in keys}
     direction = arguments.get("direction", "both")
     types = arguments.get("relationTypes")
+    # Only relations that lead from one of the entities somewhere, in the direction asked for.
     relations = [
         relation
         for relation in graph.relations(names)
         if _reached(relation, names, direction, types)
     ]
-    hint = _spelling_hint(graph, arguments["names"]) if form.teaches else ""
-    return _reply(graph, keys, relations, arguments, form, hint)
+    hint = _spelling_hint(graph, arguments["names"]) if form.may_have_hint else ""
+    return _reply(graph, keys, relations, arguments, form, hint=hint)
 
 
 def _open_neighbours(graph: Graph, arguments: Arguments, form: Form) -> Reply:
@@ -767,10 +769,10 @@ def _open_neighbours(graph: Graph, arguments: Arguments, form: Form) -> Reply:
     """
     distances = _distances(
         graph,
-        arguments["names"],
-        arguments.get("direction", "both"),
-        arguments.get("relationTypes"),
-        arguments["depth"],
+        names=arguments["names"],
+        direction=arguments.get("direction", "both"),
+        types=arguments.get("relationTypes"),
+        depth=arguments["depth"],
     )
     # The nearest come first, so the order of an entity begins with its distance.
     keys = [key._replace(order=(distances[key.name], *key.order)) for key in graph.named(distances)]
@@ -847,7 +849,7 @@ def _reply(
 
 def whole_graph(graph: Graph) -> str:
     """Return the whole graph as indented JSON, as its resources show it (contract 002, 7)."""
-    form = Form(indent=2, most=0)
+    form = Form(indent=2, max_characters=0)
 
     def read_text() -> str:
         _, text = GraphReply(graph, graph.keys(), graph.relations(), {}, form).data()

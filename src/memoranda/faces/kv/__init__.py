@@ -10,7 +10,7 @@ from memoranda.errors import InvalidInput
 from memoranda.faces.arguments import Arguments
 from memoranda.faces.reply import Reply
 from memoranda.faces.texts import text_file
-from memoranda.faces.tool import Toolset, declared
+from memoranda.faces.tool import Toolset, declared_tools
 
 if TYPE_CHECKING:
     from memoranda.engine import MemorySession
@@ -53,7 +53,7 @@ def toolset(
     tells_others: whether replies have fields about the notes of other projects. The server of
         contract 004 has no such fields.
     """
-    tools = declared(
+    tools = declared_tools(
         "kv-tools.json",
         lambda name: partial(_run, name, open_entries, tells_others),
         contract="kv",

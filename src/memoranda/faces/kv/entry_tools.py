@@ -152,7 +152,7 @@ def memory_recall(store: Store, arguments: Arguments, form: str) -> str:
     fields = {"key": key, **documents.entry(entry)}
     text_with_part = partial(_recalled_text, fields, entry.value, offset, form)
 
-    # A part of more than LIMIT characters never fits, so none much longer is tried.
+    # A part of more than LIMIT characters never fits, so no longer one need be tried.
     largest_part = min(len(entry.value) - offset, LIMIT + 1)
     return text_that_fits(largest_part, text_with_part, LIMIT)
 
@@ -231,7 +231,8 @@ def memory_search(store: Store, arguments: Arguments, form: str) -> str:
         is_last_page = offset + len(results) >= total
         if is_last_page and store.other_notes is not None:
             more_fields = _other_notes_field(store.other_notes, query, takes_any_word=not total)
-    return _list_reply(fields, "results", Listed(results, total), offset, form, more_fields)
+    listed = Listed(results, total)
+    return _list_reply(fields, "results", listed, offset=offset, form=form, more_fields=more_fields)
 
 
 def _other_notes_field(memory: MemorySession, query: str, *, takes_any_word: bool) -> Fields:
@@ -267,7 +268,9 @@ def memory_list_namespaces(store: Store, arguments: Arguments, form: str) -> str
     more_fields: Fields = {}
     if store.other_notes is not None:
         more_fields = _other_projects_field(store.other_notes)
-    return _list_reply(fields, "namespaces", listed, offset, form, more_fields)
+    return _list_reply(
+        fields, "namespaces", listed, offset=offset, form=form, more_fields=more_fields
+    )
 
 
 def _other_projects_field(memory: MemorySession) -> Fields:
@@ -451,7 +454,7 @@ def _cut_value(value: Any, most_characters: int) -> Any:
 
 
 def _list_reply(
-    fields: Fields, name: str, listed: Listed, offset: int, form: str, more_fields: Fields
+    fields: Fields, name: str, listed: Listed, *, offset: int, form: str, more_fields: Fields
 ) -> str:
     """Reply with as many whole items of a list as fit, and the offset of the next ones.
 

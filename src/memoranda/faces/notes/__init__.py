@@ -8,7 +8,7 @@ from typing import Any
 
 from memoranda.faces.notes import read_tools, replies, write_tools
 from memoranda.faces.texts import text_file
-from memoranda.faces.tool import Run, Toolset, declared, function_of
+from memoranda.faces.tool import Run, Toolset, declared_tools, function_of
 
 # Arguments that clients of Basic Memory send. Those with None are accepted and ignored.
 _COMMON: dict[str, Any] = {
@@ -42,10 +42,10 @@ def toolset(agents_may_add_projects: bool = True) -> Toolset:
     tools = [
         replace(
             tool,
-            run=replies.answering(tool.run, tool.is_wide),
+            run=replies.with_complete_replies(tool.run, tool.is_wide),
             rewrite=rewrites.get(tool.name),
         )
-        for tool in declared("notes-tools.json", run_of, _COMMON)
+        for tool in declared_tools("notes-tools.json", run_of, _COMMON)
     ]
     return Toolset(
         "notes",

@@ -43,7 +43,7 @@ from memoranda.errors import (
 )
 from memoranda.faces.arguments import Arguments
 from memoranda.faces.notes import replies
-from memoranda.faces.notes.replies import Page, whole
+from memoranda.faces.notes.replies import Page, whole_number
 from memoranda.faces.reply import Reply
 from memoranda.index.rows import Hit, Hits, NoteInfo, Reached
 from memoranda.note.frontmatter import split
@@ -332,7 +332,7 @@ class _Excerpt(NamedTuple):
     content: the text of the lines.
     first: the number of the first line, from 1.
     last: the number of the last line. `first - 1` if there are no lines.
-    last_wanted: the number of the last line that the caller asks for and the note has.
+    last_requested: the number of the last line that the caller asks for and the note has.
     total: how many lines the note has.
     cut_line: the whole line if `content` is a part of one line, otherwise "".
     """
@@ -340,7 +340,7 @@ class _Excerpt(NamedTuple):
     content: str
     first: int
     last: int
-    last_wanted: int
+    last_requested: int
     total: int
     cut_line: str
 
@@ -351,7 +351,7 @@ class _Excerpt(NamedTuple):
             "start_line": self.first,
             "end_line": self.last,
             "total_lines": self.total,
-            "truncated": self.last < self.last_wanted or bool(self.cut_line),
+            "truncated": self.last < self.last_requested or bool(self.cut_line),
         }
 
     def closing_line(self) -> str:
@@ -360,7 +360,7 @@ class _Excerpt(NamedTuple):
         "" if the excerpt has all lines that the caller asks for.
         """
         more = ""
-        if self.last < self.last_wanted:
+        if self.last < self.last_requested:
             more = f"; continue with start_line={self.last + 1}"
         if self.first > max(self.total, 1):
             return f"[no line {self.first}: the note has {plural(self.total, 'line')}]"
@@ -383,25 +383,38 @@ def _excerpt_that_fits(text: str, first: int, last: int, room: int, as_json: boo
     as_json: whether the reply is JSON, in which a text takes more characters.
     """
     # `splitlines` would also split at other characters, such as a form feed.
-    *ended_rows, end = text.split("\n")
-    rows = [f"{row}\n" for row in ended_rows]
-    if end:
-        rows.append(end)
+    *complete_rows, last_row = text.split("\n")
+    rows = [f"{row}\n" for row in complete_rows]
+    # "" if the text ends with a line break.
+    if last_row:
+        rows.append(last_row)
     total = len(rows)
-    last_wanted = total if last == -1 else min(last, total)
-    fitting_count = _fitting_count(rows[first - 1 : last_wanted], room, as_json)
-    has_lines_to_show = first <= last_wanted
+    last_requested = total if last == -1 else min(last, total)
+    fitting_count = _fitting_count(rows[first - 1 : last_requested], room, as_json)
+    has_lines_to_show = first <= last_requested
     if fitting_count or not has_lines_to_show:
         last_shown = first - 1 + fitting_count
-        content = "".join(rows[first - 1 : last_shown])
-        return _Excerpt(content, first, last_shown, last_wanted, total, cut_line="")
+        return _Excerpt(
+            content="".join(rows[first - 1 : last_shown]),
+            first=first,
+            last=last_shown,
+            last_requested=last_requested,
+            total=total,
+            cut_line="",
+        )
 
     # Not even the first line fits, so a part of it is shown.
     cut_line = rows[first - 1].removesuffix("\n")
     # In JSON, a character may take six: \u0000.
     most_per_character = 6 if as_json else 1
-    content = cut_line[: (room - _LINES_AROUND_CHARACTERS) // most_per_character]
-    return _Excerpt(content, first, first, last_wanted, total, cut_line)
+    return _Excerpt(
+        content=cut_line[: (room - _LINES_AROUND_CHARACTERS) // most_per_character],
+        first=first,
+        last=first,
+        last_requested=last_requested,
+        total=total,
+        cut_line=cut_line,
+    )
 
 
 def _fitting_count(rows: Sequence[str], room: int, as_json: bool) -> int:
@@ -438,7 +451,7 @@ def _length_in_json(row: str) -> int:
 def list_directory(memory: MemorySession, args: Arguments) -> Reply:
     """List the folders and notes of a folder, one line each, and its attachments."""
     page = Page.of(args, 200)
-    depth = whole(args, "depth", least=1, most=10)
+    depth = whole_number(args, "depth", least=1, most=10)
     glob = args.get("file_name_glob")
     project, folder = folder_named(memory, args["dir_name"], args.get("project"))
     listing = memory.directory(
@@ -554,7 +567,7 @@ def _check_search(args: Arguments, words: str) -> None:
     words: the query without blanks around it.
     """
     if "max_tokens" in args:
-        whole(args, "max_tokens", least=1)
+        whole_number(args, "max_tokens", least=1)
     has_filter = any(args.get(name) for name in _FILTERS)
     if not words and not has_filter:
         raise InvalidInput(
@@ -808,11 +821,11 @@ class _ContextRequest(NamedTuple):
     @classmethod
     def of(cls, memory: MemorySession, args: Arguments) -> _ContextRequest:
         """Read the arguments of build_context. Raises InvalidInput."""
-        depth = whole(args, "depth", least=1, most=5)
-        max_related = whole(args, "max_related", least=0, most=100)
+        depth = whole_number(args, "depth", least=1, most=5)
+        max_related = whole_number(args, "max_related", least=0, most=100)
         room = _CONTEXT_CHARACTERS
         if "max_tokens" in args:
-            room = whole(args, "max_tokens", least=1) * _CHARACTERS_PER_TOKEN
+            room = whole_number(args, "max_tokens", least=1) * _CHARACTERS_PER_TOKEN
         since = None
         if args.get("timeframe") is not None:
             since = memory.since(args["timeframe"])

@@ -59,7 +59,7 @@ _MAX_COMPLETIONS = 100
 _MAX_OFFSET = 2**62
 
 
-def whole(args: Arguments, name: str, least: int, most: int | None = None) -> int:
+def whole_number(args: Arguments, name: str, least: int, most: int | None = None) -> int:
     """Return an argument that is a number, lowered to `most` if it is larger.
 
     name: the name of the argument.
@@ -91,7 +91,9 @@ class Page:
 
         Raises InvalidInput for a page or a size below 1.
         """
-        return cls(whole(args, "page", least=1), whole(args, "page_size", least=1, most=most))
+        return cls(
+            whole_number(args, "page", least=1), whole_number(args, "page_size", least=1, most=most)
+        )
 
     @property
     def offset(self) -> int:
@@ -147,7 +149,7 @@ class Page:
         count: at least 1.
         """
         size = count
-        # The size 1 divides every offset.
+        # This ends, since the size 1 divides every offset.
         while self.offset % size:
             size -= 1
         return Page(self.offset // size + 1, size)
@@ -218,8 +220,10 @@ def _short_error(text: str) -> str:
     return f"{begin} … {text[-_ERROR_END_CHARACTERS:]}"
 
 
-def answering(run: Run, shows_warnings: bool = True) -> Run:
+def with_complete_replies(run: Run, shows_warnings: bool = True) -> Run:
     """Wrap a tool so that its replies have warnings, a bounded text, and JSON if asked for.
+
+    A tool itself returns only its own text and data.
 
     The tool gets `as_json` in its arguments, for `output_format: "json"`.
 

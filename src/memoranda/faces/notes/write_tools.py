@@ -24,7 +24,7 @@ from memoranda.errors import (
 )
 from memoranda.faces.arguments import Arguments
 from memoranda.faces.notes.read_tools import folder_named, relative
-from memoranda.faces.notes.replies import whole
+from memoranda.faces.notes.replies import whole_number
 from memoranda.faces.reply import Reply, refused
 from memoranda.note import edit as edits
 from memoranda.note.frontmatter import parse, split
@@ -77,7 +77,8 @@ def write_note(memory: MemorySession, args: Arguments) -> Reply:
     stored = _store_draft(memory, draft, args)
     note = stored.note
     action = "created" if stored.created else "updated"
-    # An edge is a relation or link of the note, whose state says whether its target exists.
+    # An edge is a relation or link of the note, whose state says whether its target exists. Most
+    # notes have none, and need no look into the index.
     edges = memory.outgoing(note) if note.relations or note.links else ()
     edge_states = Counter(edge.state for edge in edges)
     observations = _observation_counts(note)
@@ -454,7 +455,8 @@ def _edit_of(args: Arguments) -> edits.Edit:
                 "Parameter `find_text` must be the exact text to replace for find_replace; got "
                 "nothing."
             )
-        return edits.FindReplace(find, content, whole(args, "expected_replacements", least=1))
+        count = whole_number(args, "expected_replacements", least=1)
+        return edits.FindReplace(find, content, count)
     if not section.strip(" \t#"):
         raise InvalidInput(
             f'Parameter `section` must name a heading for {operation}; got "{section}".'

@@ -51,7 +51,7 @@ def _hashed(path: str) -> str:
 def note_ref(project: str, path: str) -> str:
     """Return the name of a note for a field of an address: its project and its short path.
 
-    Examples: `notes/plans/Plan.md`, and `categories/people/1a2b3c4d` of a memory. `noted` finds the
+    Examples: `notes/plans/Plan.md`, and `categories/people/1a2b3c4d` of a memory. `note_of_ref` finds the
     note by it.
     """
     return f"{project}/{short_path(project, path)}"
@@ -173,7 +173,9 @@ def place_of_id(memory: MemorySession, note_id: str) -> Place:
     return place
 
 
-def noted(memory: MemorySession, ref: str, *, looseness: Looseness = Looseness.SIGNS) -> NoteInfo:
+def note_of_ref(
+    memory: MemorySession, ref: str, *, looseness: Looseness = Looseness.SIGNS
+) -> NoteInfo:
     """Return the note that a field of an address names. Raises the errors of `find`.
 
     ref: the text of the field: what `note_ref` returned, or a name of the note.

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from datetime import MAXYEAR, MINYEAR, UTC, date, datetime, timedelta, tzinfo
 from itertools import chain
 from math import ceil
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import urlencode
 
 from starlette.responses import RedirectResponse, Response
@@ -80,21 +80,30 @@ class AgentCard:
     is_paused: bool = False
     today: int = 0
 
-    def bars(self, today: date, most: int) -> list[tuple[date, int, int]]:
-        """Return for each of the last days, the oldest first: the day, its number of changes, and
-        the height of its bar. A day with any change has a bar of at least 1.
+    def bars(self, today: date, most: int) -> list[Bar]:
+        """Return a bar for each of the last days, the oldest first.
 
         most: the number of changes with the highest bar. All agents share it, so bars can be compared.
         """
         most_changes = most or 1
-        return [
-            (
-                today - timedelta(days=_DAYS - 1 - number),
-                changes,
-                ceil(_BAR_HEIGHT * changes / most_changes),
-            )
-            for number, changes in enumerate(self.days)
-        ]
+        bars = []
+        for number, changes in enumerate(self.days):
+            # The last of the days is today.
+            day = today - timedelta(days=_DAYS - 1 - number)
+            # Rounded up, so that a day with any change has a bar.
+            bars.append(Bar(day, changes, ceil(_BAR_HEIGHT * changes / most_changes)))
+        return bars
+
+
+class Bar(NamedTuple):
+    """The changes of an agent on one day, as a bar of its card.
+
+    height: in units of the card's picture. 0 for a day without changes.
+    """
+
+    day: date
+    changes: int
+    height: int
 
 
 def show(visit: Visit) -> Response:
@@ -111,7 +120,7 @@ def show(visit: Visit) -> Response:
         agents=cards,
         most_a_day=max((max(card.days) for card in cards), default=0),
         tokens=[(token, token.is_valid(now)) for token in state.server.access.tokens()],
-        seen=state.server.seen,
+        seen=state.server.last_uses,
     )
 
 
@@ -212,22 +221,27 @@ def undo_since(visit: Visit) -> Response:
     if not name:
         raise InvalidInput("Say which agent.")
     if visit.is_post:
-        return _undo_since(visit, name)
-    since = _since(visit)
+        return _carry_out_undo(visit, name)
+    since = _moment_since(visit)
     changes = _changes_since(memory, name, since)
     possible: list[int] = []
     barred: list[Change] = []
     if visit.text("which") == _TRIED:
         possible, refusals = undoable_together(memory, [change.number for change in changes])
         barred = [change for change in changes if change.number in refusals]
-    listed = [*barred, *(change for change in changes if change not in barred)]
-    listed = listed[:_MAX_LISTED_UNDOS]
+    # What is in the way comes first, since only the first changes are listed.
+    other_changes = [change for change in changes if change not in barred]
+    listed = [*barred, *other_changes][:_MAX_LISTED_UNDOS]
     writer = RowWriter(memory, listed)
+    # A moment that was typed is none of the spans.
+    span = ""
+    if not visit.text("since"):
+        span = visit.text("span") or _FIRST_SPAN
     return visit.html(
         "undo_since.html",
         agent=name,
         spans=list(_SPANS),
-        span="" if visit.text("since") else visit.text("span") or _FIRST_SPAN,
+        span=span,
         since=since.astimezone(memory.settings.reading_zone),
         rows=[writer.row(change) for change in listed],
         total=len(changes),
@@ -236,13 +250,13 @@ def undo_since(visit: Visit) -> Response:
     )
 
 
-def _undo_since(visit: Visit, name: str) -> Response:
+def _carry_out_undo(visit: Visit, name: str) -> Response:
     """Undo what an agent did since a moment, as the form of `undo_since` says.
 
     If the changes cannot all be undone, the page is shown again, with what is in the way.
     """
     memory = visit.memory
-    since = _since(visit)
+    since = _moment_since(visit)
     try:
         if visit.text("which") == _POSSIBLE:
             changes = _changes_since(memory, name, since)
@@ -264,7 +278,7 @@ def _changes_since(memory: MemorySession, name: str, since: datetime) -> list[Ch
     return [change for change in changes if change.undoes is None]
 
 
-def _since(visit: Visit) -> datetime:
+def _moment_since(visit: Visit) -> datetime:
     """Return the moment since which changes are undone. Raises InvalidInput."""
     text = visit.text("since")
     if not text:
@@ -275,6 +289,7 @@ def _since(visit: Visit) -> datetime:
     try:
         moment = datetime.fromisoformat(text)
     except ValueError:
+        # Its year is refused below.
         moment = datetime.min
     # In the first and the last year of the calendar, a time may not exist in another zone.
     if moment.year in (MINYEAR, MAXYEAR):
@@ -296,7 +311,7 @@ def session(visit: Visit) -> Response:
         try:
             memory.undo_changes_of(name, session=key)
         except CannotUndo as refusal:
-            return undoing.refused(visit, refusal, is_of_many=True)
+            return undoing.lead_to_refusal(visit, refusal, is_of_many=True)
         return visit.back()
     changes = [
         change

@@ -20,6 +20,7 @@ def changes(visit: Visit) -> dict[str, Any]:
 
     `next` is the value of the field `before` for the next page. None if this is the last page.
     """
+    # An answer is never without a limit, so 0 means the default.
     limit = min(visit.number("limit", _DEFAULT_RUNS), _MAX_RUNS) or _DEFAULT_RUNS
     runs = visit.memory.log_by_run(
         visit.fields.get("ref") or None,

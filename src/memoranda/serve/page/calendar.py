@@ -105,6 +105,7 @@ def reminder_rows(memory: MemorySession) -> list[ReminderRow]:
         reminder_row(memory, info, reminder)
         for info, reminder in reminders.listed(memory, fired=True)
     ]
+    # False sorts before True. Rows without a time are only compared with each other.
     return sorted(rows, key=lambda row: (row.when is None, row.when or now, row.info.id))
 
 
@@ -123,7 +124,7 @@ def reminder_row(
     # not yet the next one.
     is_open = not reminder.is_done and (reminder.has_fired or reminder.is_due(now))
     due = reminder.shown_due if is_open else reminder.due
-    when = due and due.astimezone(zone)
+    when = None if due is None else due.astimezone(zone)
     # A reminder later today counts as due today.
     state = _state(reminder, due, is_open, now)
     if state == "later" and when and when.date() == now.astimezone(zone).date():
@@ -133,7 +134,15 @@ def reminder_row(
         put_off = reminder.snoozed.astimezone(zone)
     text = content_of(memory, info).strip()
     is_untold = state == "overdue" and told_due(reminder, now) is None
-    return ReminderRow(info, text, when, state, reminder.repeat, put_off, is_untold)
+    return ReminderRow(
+        info=info,
+        text=text,
+        when=when,
+        state=state,
+        repeat=reminder.repeat,
+        put_off=put_off,
+        is_untold=is_untold,
+    )
 
 
 def _state(reminder: Reminder, due: datetime | None, is_open: bool, now: datetime) -> str:
@@ -150,20 +159,25 @@ def _state(reminder: Reminder, due: datetime | None, is_open: bool, now: datetim
 
 
 def _month(text: str) -> date:
-    """Return the first day of a month: `2026-11` gives 1 November 2026. Raises InvalidInput."""
-    return min(max(_day(f"{text[:7]}-01"), _FIRST_MONTH), _LAST_MONTH)
+    """Return the first day of a month: `2026-11` gives 1 November 2026. Raises InvalidInput.
+
+    A month before the first or after the last that can be shown gives that one.
+    """
+    first_day = _day(f"{text[:7]}-01")
+    return min(max(first_day, _FIRST_MONTH), _LAST_MONTH)
 
 
 def _day(text: str) -> date:
     """Return the day of a text such as `2026-11-28`. Raises InvalidInput."""
     try:
-        day = date.fromisoformat(text)
+        parsed_day = date.fromisoformat(text)
     except ValueError:
-        day = date.min
+        # It is refused below.
+        parsed_day = date.min
     # At the ends of the calendar there is no day before, or after.
-    if day.year in (MINYEAR, MAXYEAR):
+    if parsed_day.year in (MINYEAR, MAXYEAR):
         raise InvalidInput(f'invalid day "{text[:50]}"; a day is YYYY-MM-DD')
-    return day
+    return parsed_day
 
 
 def show(visit: Visit) -> Response:
@@ -174,13 +188,13 @@ def show(visit: Visit) -> Response:
     memory = visit.memory
     today = memory.clock().astimezone(memory.settings.reading_zone).date()
     chosen = _day(visit.fields["day"]) if visit.fields.get("day") else None
-    month = _month(visit.fields.get("month") or (chosen or today).isoformat())
+    shown_day = chosen or today
+    month = _month(visit.fields.get("month") or shown_day.isoformat())
     offset = visit.number("offset", 0)
     visit.begin_page()
     weeks = Calendar(visit.first_weekday).monthdatescalendar(month.year, month.month)
     rows = reminder_rows(memory)
     by_date = _by_day(rows)
-    shown_day = chosen or today
     of_day = _notes_of(memory, shown_day, offset)
     return visit.html(
         "calendar.html",
@@ -215,7 +229,7 @@ def _notes_of(memory: MemorySession, shown_day: date, offset: int) -> Listed:
     """
     zone = memory.settings.zone
     begin = day(shown_day.isoformat(), "day", zone)
-    end = day(shown_day.isoformat(), "day", zone, 1)
+    end = day(shown_day.isoformat(), "day", zone, after=1)
     query = Query(day_from=begin, day_until=end, archived=False, order="created")
     infos, total = memory.list(query, limit=LISTED, offset=offset)
     listed = documents.references(memory, infos, total, offset)
@@ -238,11 +252,12 @@ def _by_writer(notes: Iterable[Document]) -> list[WriterGroup]:
 
 def _by_day(rows: Sequence[ReminderRow]) -> dict[str, list[ReminderRow]]:
     """Group reminders by day (`2026-11-28`). One that was put off is on both its days."""
-    by_day: dict[str, list[ReminderRow]] = {}
+    rows_by_day: dict[str, list[ReminderRow]] = {}
     for row in rows:
-        for moment in filter(None, (row.when, row.put_off)):
-            by_day.setdefault(moment.date().isoformat(), []).append(row)
-    return by_day
+        for moment in (row.when, row.put_off):
+            if moment is not None:
+                rows_by_day.setdefault(moment.date().isoformat(), []).append(row)
+    return rows_by_day
 
 
 def _counts_of_states(
@@ -258,12 +273,13 @@ def _counts_of_states(
 
 def _done_lately(clock: Clock, rows: Sequence[ReminderRow]) -> list[ReminderRow]:
     """Return the reminders that were done in the last two weeks, the latest first."""
-    done = []
+    done: dict[tuple[datetime, str], ReminderRow] = {}
     for row in rows:
-        moment = clock.local(row.info.header.get("acked_at"))
-        if row.state == "done" and moment is not None and moment >= clock.now - SOON:
-            done.append((moment, row.info.id, row))
-    return [row for _, _, row in sorted(done, key=lambda entry: entry[:2], reverse=True)]
+        done_at = clock.local(row.info.header.get("acked_at"))
+        if row.state == "done" and done_at is not None and done_at >= clock.now - SOON:
+            # The id keeps the order of reminders that were done at the same moment.
+            done[done_at, row.info.id] = row
+    return [done[key] for key in sorted(done, reverse=True)]
 
 
 def _agenda(rows: Sequence[ReminderRow], today: date) -> dict[str, list[ReminderRow]]:
@@ -338,8 +354,8 @@ def _times(row: ReminderRow) -> dict[str, Any]:
     """Return the text, the times and the state of a reminder as JSON."""
     return {
         "text": row.text,
-        "due": row.when and row.when.isoformat(),
+        "due": None if row.when is None else row.when.isoformat(),
         "state": row.state,
         "repeat": row.repeat,
-        "put_off": row.put_off and row.put_off.isoformat(),
+        "put_off": None if row.put_off is None else row.put_off.isoformat(),
     }

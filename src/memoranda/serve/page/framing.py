@@ -39,30 +39,38 @@ async def framed(
     An error that the view raises before it begins a page is raised here. A later one is told in the
     page.
     """
-    coming = asyncio.create_task(answer)
-    # Nobody waits for the answer if the browser has gone meanwhile.
-    coming.add_done_callback(lambda task: task.cancelled() or task.exception())
-    begun = asyncio.create_task(has_begun.wait())
-    await asyncio.wait({coming, begun}, return_when=asyncio.FIRST_COMPLETED)
-    begun.cancel()
-    if coming.done():
-        return coming.result()
+    answer_task = asyncio.create_task(answer)
+    # If the browser has gone meanwhile, nobody waits for the answer. Asking for the exception keeps
+    # asyncio from reporting it as one that nobody looked at.
+    answer_task.add_done_callback(lambda task: task.cancelled() or task.exception())
+    begun_task = asyncio.create_task(has_begun.wait())
+    await asyncio.wait({answer_task, begun_task}, return_when=asyncio.FIRST_COMPLETED)
+    begun_task.cancel()
+    if answer_task.done():
+        return answer_task.result()
     beginning = await frame()
-    if coming.done():
-        return coming.result()
+    # The view may have answered while the frame was made.
+    if answer_task.done():
+        return answer_task.result()
     return StreamingResponse(
-        _in_two_parts(beginning, coming, error_page), _OK, media_type="text/html"
+        _in_two_parts(beginning, answer_task, error_page), _OK, media_type="text/html"
     )
 
 
 async def _in_two_parts(
-    frame: str, coming: asyncio.Task[Response], told: Callable[[MemorandaError], Response]
+    frame: str,
+    answer_task: asyncio.Task[Response],
+    error_page: Callable[[MemorandaError], Response],
 ) -> AsyncIterator[str]:
+    """Yield the frame of a page, then its content when the view has answered.
+
+    error_page: makes the page that tells an error of the view.
+    """
     yield frame
     try:
-        answer = await coming
+        answer = await answer_task
     except MemorandaError as error:
-        answer = told(error)
+        answer = error_page(error)
     yield _content(frame, answer)
 
 

@@ -40,7 +40,8 @@ def show(visit: Visit) -> Response:
     agents = changes.most_common(_MAX_AGENTS)
     return visit.html(
         "help.html",
-        terms=[as_html(term, "", "", LinkTargets()) for term in _terms(text)],
+        # The text is of no note, and has no links to notes.
+        terms=[as_html(term, project="", path="", targets=LinkTargets()) for term in _terms(text)],
         agents=agents,
         other_agents=len(changes) - len(agents),
         folder=_short_path(memory.home),
@@ -83,7 +84,11 @@ def _lines(columns: int, *, is_upwards: bool) -> Sequence[str]:
 
     is_upwards: whether the box is above the columns instead.
     """
-    ends = (24, 0) if is_upwards else (0, 24)
+    columns_height = 24 if is_upwards else 0
+    box_height = 0 if is_upwards else 24
     centres = [100 * (2 * column + 1) / (2 * columns) for column in range(columns)]
-    drops = [f"M{centre:.2f} {ends[0]}V12" for centre in centres]
-    return [*drops, f"M{centres[0]:.2f} 12H{centres[-1]:.2f}", f"M50 12V{ends[1]}"]
+    # From each column to the middle height, there from the first column to the last, and from the
+    # middle to the box.
+    drops = [f"M{centre:.2f} {columns_height}V12" for centre in centres]
+    across = f"M{centres[0]:.2f} 12H{centres[-1]:.2f}"
+    return [*drops, across, f"M50 12V{box_height}"]

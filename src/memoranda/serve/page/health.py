@@ -91,8 +91,9 @@ def weeks_from_first_note(weeks: Sequence[tuple[date, int]]) -> Sequence[tuple[d
     weeks: (Monday, number of new notes), the oldest first.
     """
     numbers = [number for _, number in weeks]
-    first = next((at for at, number in enumerate(numbers) if number), len(weeks))
-    return weeks[min(first, max(0, len(weeks) - _MIN_WEEKS)) :]
+    first_week = next((at for at, number in enumerate(numbers) if number), len(weeks))
+    latest_start = max(0, len(weeks) - _MIN_WEEKS)
+    return weeks[min(first_week, latest_start) :]
 
 
 def _minutes_until(moment: datetime | None, now: datetime) -> int | None:
@@ -104,12 +105,12 @@ def _minutes_until(moment: datetime | None, now: datetime) -> int | None:
 
 def _quiet_times() -> dict[str, int]:
     """Return how long nobody must have written before each level of thorough tidying."""
-    most, more, little = (idle for _, idle in IDLE)
+    idle_by_level = dict(IDLE)
     minute = timedelta(minutes=1)
     return {
-        "minutes": little // minute,
-        "more_minutes": more // minute,
-        "hours": most // timedelta(hours=1),
+        "minutes": idle_by_level[1] // minute,
+        "more_minutes": idle_by_level[2] // minute,
+        "hours": idle_by_level[3] // timedelta(hours=1),
     }
 
 
@@ -135,10 +136,10 @@ def finding_groups(findings: Iterable[Finding]) -> list[FindingGroup]:
         key = (finding.level, finding.code)
         if key not in groups:
             groups[key] = FindingGroup(
-                LEVEL_WORDS[finding.level],
-                finding.level != "info",
-                _texts("findings").get(finding.code, UNKNOWN),
-                _texts("remedies").get(finding.code, ""),
+                level=LEVEL_WORDS[finding.level],
+                is_serious=finding.level != "info",
+                sentence=_texts("findings").get(finding.code, UNKNOWN),
+                remedy=_texts("remedies").get(finding.code, ""),
             )
         groups[key].findings.append(finding)
     return list(groups.values())

@@ -63,4 +63,5 @@ def nearest(memory: MemorySession, text: str) -> list[NoteInfo]:
         for row, info in candidates.items()
     }
     rows = sorted(candidates, key=lambda row: likeness[row], reverse=True)
-    return [candidates[row] for row in rows if likeness[row] >= _MIN_LIKENESS][:_MAX_OFFERED]
+    like_enough = [candidates[row] for row in rows if likeness[row] >= _MIN_LIKENESS]
+    return like_enough[:_MAX_OFFERED]

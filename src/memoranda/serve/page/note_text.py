@@ -90,8 +90,8 @@ def as_html(
         "base": folder,
         "targets": targets,
         "against": {} if against is None else against,
+        "keeps_lines": project == _PLAIN_FILES,
     }
-    env["keeps_lines"] = project == _PLAIN_FILES
     html = _renderer().render(text, env)
     # Wide code can be scrolled, and with `tabindex` also by keys.
     return Markup(html.replace("<pre>", '<pre tabindex="0">'))
@@ -278,14 +278,18 @@ def _strike_contradicted(state: StateCore) -> None:
     for item_open, text_token in zip(state.tokens, state.tokens[2:], strict=False):
         if item_open.type != "list_item_open" or text_token.type != "inline":
             continue
-        if not text_token.map or not text_token.children or text_token.map[0] not in against:
+        if not text_token.map or not text_token.children:
+            continue
+        # `map` has the first line of the text, and the line after its last.
+        line = text_token.map[0]
+        if line not in against:
             continue
         words = text_token.children
         # The label in front of a fact or a relation stays readable.
-        marks = [words.pop(0)] if words[0].type in ("fact", "relation") else []
+        label = [words.pop(0)] if words[0].type in ("fact", "relation") else []
         struck = [Token("s_open", "s", 1), *words, Token("s_close", "s", -1)]
-        remark = Token("html_inline", "", 0, content=str(against.pop(text_token.map[0])))
-        text_token.children = [*marks, *struck, remark]
+        remark = Token("html_inline", "", 0, content=str(against.pop(line)))
+        text_token.children = [*label, *struck, remark]
 
 
 def _address(href: str, base: str) -> str | None:

@@ -8,7 +8,7 @@ from typing import Any
 from memoranda.documents.listed import Listed
 
 
-def part(rows: Sequence[Any], offset: int, limit: int) -> Listed:
+def page_of_list(rows: Sequence[Any], offset: int, limit: int) -> Listed:
     """Return a page of a list.
 
     rows: the rows of the page. If the list goes on, they have one row more than `limit`.

@@ -163,13 +163,21 @@ def render(template: str, language: str, **values: Any) -> str:
     values: the values that the template uses. `zone` is the time zone of its times, `now` the
         present moment.
     """
-    return _environment().get_template(template).render(values | _tools(language, values))
+    return (
+        _environment()
+        .get_template(template)
+        .render(values | _functions_of_language(language, values))
+    )
 
 
 def render_frame(template: str, language: str, **values: Any) -> str:
     """Render a template up to MAIN. This part is the same for any content."""
     pieces = []
-    for piece in _environment().get_template(template).generate(values | _tools(language, values)):
+    for piece in (
+        _environment()
+        .get_template(template)
+        .generate(values | _functions_of_language(language, values))
+    ):
         pieces.append(piece)
         if MAIN in piece:
             break
@@ -211,9 +219,10 @@ def remark_words(clock: Clock, remark: Mark) -> Markup:
     pattern = visible(translated(clock.language, remark.pattern))
     is_unnamed = remark.value == _UNNAMED
     value = translated(clock.language, _UNNAMED) if is_unnamed else flat(remark.value)
-    words, _, rest = pattern.partition("{")
-    _, _, end = rest.partition("}")
-    return Markup("{}{}{}").format(words, time_element(clock, value), end)
+    # The pattern has one value: "due {day}" becomes "due ", the time, and "".
+    words_before, _, rest = pattern.partition("{")
+    _, _, words_after = rest.partition("}")
+    return Markup("{}{}{}").format(words_before, time_element(clock, value), words_after)
 
 
 def _hour(clock: Clock, at: Time) -> Markup | str:
@@ -222,7 +231,7 @@ def _hour(clock: Clock, at: Time) -> Markup | str:
     return time_element(clock, at, f"{local:%H:%M}" if local else "")
 
 
-def _tools(language: str, values: Mapping[str, Any]) -> dict[str, Any]:
+def _functions_of_language(language: str, values: Mapping[str, Any]) -> dict[str, Any]:
     """Return the functions and filters that depend on the language and the reader's clock."""
     clock = Clock(language, values.get("now") or datetime.now(UTC), values.get("zone"))
     return {

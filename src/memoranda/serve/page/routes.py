@@ -47,20 +47,20 @@ from memoranda.serve.page.visit import (
     PageEndpoint,
     View,
     Visit,
+    answer_by_view,
     at_once,
     cookie_name,
     is_foreign,
-    viewed,
 )
 from memoranda.serve.page.words.wording import LANGUAGE_COOKIE, LANGUAGES, language_of
 
 # Seconds between two checks for changes.
-_CHECK_EVERY = 0.5
+_CHECK_SECONDS = 0.5
 # Seconds of silence after which a stream sends a comment, because proxies close silent streams.
 _MAX_SILENT_SECONDS = 15.0
 GET = ("GET",)
 POST = ("POST",)
-BOTH = ("GET", "POST")
+GET_AND_POST = ("GET", "POST")
 
 
 def leave(visit: Visit) -> Response:
@@ -81,34 +81,34 @@ PAGES: dict[str, tuple[tuple[str, ...], View]] = {
     f"{HOME}/change/{{change}}": (GET, undoing.show),
     f"{HOME}/undo": (POST, undoing.undo),
     f"{HOME}/find": (GET, note.find),
-    f"{HOME}/note/{{project}}/{{path:path}}": (BOTH, at_once(note.show)),
-    f"{HOME}/id/{{id}}": (BOTH, at_once(note.show)),
-    f"{HOME}/new": (BOTH, create.show),
-    f"{HOME}/remind": (BOTH, create.remind),
+    f"{HOME}/note/{{project}}/{{path:path}}": (GET_AND_POST, at_once(note.show)),
+    f"{HOME}/id/{{id}}": (GET_AND_POST, at_once(note.show)),
+    f"{HOME}/new": (GET_AND_POST, create.show),
+    f"{HOME}/remind": (GET_AND_POST, create.remind),
     f"{HOME}/draft": (POST, drafts.show),
     f"{HOME}/merge": (GET, at_once(merge_pages.show)),
     f"{HOME}/titles": (GET, at_once(note_names.suggest)),
-    f"{HOME}/bulk": (POST, note_actions.at_once),
-    f"{HOME}/export": (BOTH, create.export),
-    f"{HOME}/review": (BOTH, review.show),
+    f"{HOME}/bulk": (POST, note_actions.act_on_several),
+    f"{HOME}/export": (GET_AND_POST, create.export),
+    f"{HOME}/review": (GET_AND_POST, review.show),
     f"{HOME}/search": (GET, at_once(search.show)),
     f"{HOME}/palette": (GET, at_once(search.suggest)),
     f"{HOME}/tags": (GET, search.tags),
     f"{HOME}/people": (GET, at_once(people.show)),
-    f"{HOME}/about": (BOTH, at_once(person.show)),
-    f"{HOME}/me": (BOTH, about_me.show),
+    f"{HOME}/about": (GET_AND_POST, at_once(person.show)),
+    f"{HOME}/me": (GET_AND_POST, about_me.show),
     f"{HOME}/graph": (GET, graph_view.show),
     f"{HOME}/calendar": (GET, at_once(calendar.show)),
     f"{HOME}/reminder": (POST, calendar.change),
     f"{HOME}/agents": (GET, agents.show),
     f"{HOME}/agents/pause": (POST, agents.pause),
-    f"{HOME}/agents/undo": (BOTH, agents.undo_since),
-    f"{HOME}/session": (BOTH, agents.session),
+    f"{HOME}/agents/undo": (GET_AND_POST, agents.undo_since),
+    f"{HOME}/session": (GET_AND_POST, agents.session),
     f"{HOME}/agents/revoke": (POST, agents.revoke),
     f"{HOME}/used": (GET, used.show),
     f"{HOME}/ask": (GET, used.ask),
     f"{HOME}/health": (GET, health.show),
-    f"{HOME}/doctor": (BOTH, health.doctor),
+    f"{HOME}/doctor": (GET_AND_POST, health.doctor),
     f"{HOME}/rail": (GET, shell.rail),
     f"{HOME}/needs": (GET, shell.needs),
     f"{HOME}/menu": (GET, shell.menu),
@@ -130,8 +130,8 @@ API: dict[str, tuple[tuple[str, ...], View]] = {
     "/changes": (GET, api.changes),
     "/change/{change}": (GET, api.change),
     "/undo": (POST, undoing.undo),
-    "/note": (BOTH, note_actions.as_json),
-    "/review": (BOTH, review.show),
+    "/note": (GET_AND_POST, note_actions.as_json),
+    "/review": (GET_AND_POST, review.show),
     "/search": (GET, search.as_json),
     "/graph": (GET, graph_view.drawing),
     "/calendar": (GET, calendar.as_json),
@@ -156,23 +156,23 @@ def page_routes(server: HttpServer) -> Sequence[BaseRoute]:
         f"{HOME}/language": _language,
         f"{HOME}/live": partial(_live, server, visitors),
     }
-    views = {
-        path: (methods, shell.with_own_act(view) if POST[0] in methods else view)
-        for path, (methods, view) in PAGES.items()
-    }
-    for path, view in API.items():
-        views[f"/api{path}"] = view
-        views[f"/s/{{space}}/api{path}"] = view
-    return [
-        Route(f"{STATIC}/{{path:path}}", static_file, methods=GET),
-        *(_route(path, answer, GET) for path, answer in answers.items()),
-        *(
-            _route(
-                path, partial(viewed, server, visitors, view, template=FRAMES.get(path)), methods
-            )
-            for path, (methods, view) in views.items()
-        ),
-    ]
+    views: dict[str, tuple[tuple[str, ...], View]] = {}
+    for path, (methods, view) in PAGES.items():
+        # Only a view that takes a form may change something, which the rail then shows.
+        views[path] = (methods, shell.with_own_act(view) if POST[0] in methods else view)
+    for path, methods_and_view in API.items():
+        views[f"/api{path}"] = methods_and_view
+        views[f"/s/{{space}}/api{path}"] = methods_and_view
+
+    routes: list[BaseRoute] = [Route(f"{STATIC}/{{path:path}}", static_file, methods=GET)]
+    # Starlette takes the first route that fits, so those without a view come first: the last of
+    # PAGES fits any address.
+    for path, answer in answers.items():
+        routes.append(_route(path, answer, GET))
+    for path, (methods, view) in views.items():
+        answer = partial(answer_by_view, server, visitors, view, template=FRAMES.get(path))
+        routes.append(_route(path, answer, methods))
+    return routes
 
 
 def _route(
@@ -213,11 +213,15 @@ async def _language(request: Request) -> Response:
     """Remember the chosen language, and return to the page where it was chosen."""
     referer = request.headers.get("referer", "")
     own_pages = f"{request.url.scheme}://{request.headers.get('host')}{HOME}"
-    answer = RedirectResponse(referer if referer.startswith(own_pages) else HOME, 303)
+    # A page of another site is not returned to.
+    return_address = referer if referer.startswith(own_pages) else HOME
     language = request.query_params.get("to", "")
+    if language not in LANGUAGES:
+        language = "en"
+    answer = RedirectResponse(return_address, 303)
     answer.set_cookie(
         LANGUAGE_COOKIE,
-        language if language in LANGUAGES else "en",
+        language,
         max_age=YEAR,
         httponly=True,
         samesite="strict",
@@ -268,8 +272,8 @@ async def _events(
         elif silent_seconds >= _MAX_SILENT_SECONDS:
             silent_seconds = 0.0
             yield ": alive\n\n"
-        await asyncio.sleep(_CHECK_EVERY)
-        silent_seconds += _CHECK_EVERY
+        await asyncio.sleep(_CHECK_SECONDS)
+        silent_seconds += _CHECK_SECONDS
 
 
 def _connected_clients(server: HttpServer) -> frozenset[str]:

@@ -123,7 +123,7 @@ def query_of(memory: MemorySession, fields: Mapping[str, str]) -> Query:
         "tag": ("tags", lambda text: (*query.tags, text.removeprefix("#"))),
         "agent": ("by", str),
         "from": ("created_from", lambda text: day(text, "from", zone, now=now)),
-        "until": ("created_until", lambda text: day(text, "until", zone, 1, now)),
+        "until": ("created_until", lambda text: day(text, "until", zone, after=1, now=now)),
     }
     filters = {
         query_key: read(fields[field_name])
@@ -198,18 +198,22 @@ def _add_ends_in_inbox(memory: MemorySession, listed: Listed, hits: Iterable[Hit
 def _newest(memory: MemorySession, query: Query, offset: int) -> Hits:
     """Return a page of all notes that pass the filters of a query, the newest text first."""
     infos, total = newest_texts(memory, query, offset + HITS, FACE)
-    shown_infos = infos[offset:]
-    ids = tuple(info.id for info in shown_infos)
-    # Copies of one note have one id.
-    found = memory.search(query.replace(ids=ids), limit=2 * HITS) if ids else ()
-    hit_by_row = {hit.note.row: hit for hit in found}
-    return Hits([hit_by_row[info.row] for info in shown_infos if info.row in hit_by_row], total)
+    infos_of_page = infos[offset:]
+    ids = tuple(info.id for info in infos_of_page)
+    if not ids:
+        return Hits([], total)
+    # The page shows hits. Copies of one note have one id, so there may be more hits than ids.
+    hit_by_row = {
+        hit.note.row: hit for hit in memory.search(query.replace(ids=ids), limit=2 * HITS)
+    }
+    hits = [hit_by_row[info.row] for info in infos_of_page if info.row in hit_by_row]
+    return Hits(hits, total)
 
 
 def _complete_rows(memory: MemorySession, listed: Listed, hits: Hits, text: str) -> None:
     """Add to the row of each hit what the page shows beside it.
 
-    The result of `shown` is added, and these keys:
+    The result of `shown_values` is added, and these keys:
 
     number: the place of the hit on the page, from 1.
     contradicted: what newer statements contradict in the hit. Looking at all facts of a note takes
@@ -218,16 +222,17 @@ def _complete_rows(memory: MemorySession, listed: Listed, hits: Hits, text: str)
 
     text: the text of the query.
     """
-    named = _note_of_name(hits, text)
-    name = [] if named is None else [named.title]
-    statements = statements_naming(memory, name)
-    contradicted = _contradicted_by_row(memory, hits, statements, most_names=_MAX_NAMES - len(name))
+    named_note = _note_of_name(hits, text)
+    names_looked_up = [] if named_note is None else [named_note.title]
+    statements = statements_naming(memory, names_looked_up)
+    most_names = _MAX_NAMES - len(names_looked_up)
+    contradicted = _contradicted_by_row(memory, hits, statements, most_names=most_names)
     for number, (row, hit) in enumerate(zip(listed, hits, strict=True), 1):
-        row |= shown(memory, hit, text) | {"number": number}
+        row |= shown_values(memory, hit, text) | {"number": number}
         row["contradicted"] = contradicted.get(hit.note.row, [])
-        if hit.note is named:
-            outgoing = memory.outgoing(named)
-            row["contradicted"] = contradicted_in(memory, named, outgoing, statements)
+        if hit.note is named_note:
+            outgoing = memory.outgoing(named_note)
+            row["contradicted"] = contradicted_in(memory, named_note, outgoing, statements)
     for row in listed.rows:
         row["parts"] = struck_out(row["pieces"], row["contradicted"])
 
@@ -349,7 +354,7 @@ def suggest(visit: Visit) -> Response:
     text = visit.text("q")
     found = visit.memory.search(query_of(visit.memory, {"q": text}), limit=_SUGGESTIONS_FROM)
     contradicted = _contradicted_memories(visit.memory, found)
-    hits = _holding_first(visit.memory, found, contradicted)[:_MAX_SUGGESTIONS]
+    hits = _wanted_first(visit.memory, found, contradicted)[:_MAX_SUGGESTIONS]
     offered_names = names_for(visit, text)
     # The words of a note may have a name in them. Then the note is meant, so it comes first.
     first_names = [offered for offered in offered_names if is_meant_alone(text, offered.name)]
@@ -358,7 +363,7 @@ def suggest(visit: Visit) -> Response:
         "suggestions.html",
         hits=hits,
         text=text,
-        telling=[_telling(visit.memory, hit) for hit in hits],
+        telling=[_words_around(visit.memory, hit) for hit in hits],
         contradicted=contradicted,
         first_names=first_names,
         last_names=last_names,
@@ -375,7 +380,7 @@ def _contradicted_memories(memory: MemorySession, hits: Hits) -> set[int]:
     return {*newer_contradictions(memory, infos), *_newer_by_row(memory, hits, (), most_names=0)}
 
 
-def _holding_first(memory: MemorySession, hits: Hits, contradicted: Container[int]) -> list[Hit]:
+def _wanted_first(memory: MemorySession, hits: Hits, contradicted: Container[int]) -> list[Hit]:
     """Return hits in their order, but last those that nobody wants to open.
 
     These are memories that a newer one contradicts, and notes that look planted.
@@ -386,10 +391,11 @@ def _holding_first(memory: MemorySession, hits: Hits, contradicted: Container[in
     def is_unwanted(hit: Hit) -> bool:
         return hit.note.row in contradicted or memory.is_held_back(hit.note)
 
+    # False sorts before True.
     return sorted(hits, key=is_unwanted)
 
 
-def _telling(memory: MemorySession, hit: Hit) -> str:
+def _words_around(memory: MemorySession, hit: Hit) -> str:
     """Return the part of a passage that says why a note is meant: from just before the words found.
 
     Its secrets are masked. "" if it says nothing but the title.
@@ -397,11 +403,13 @@ def _telling(memory: MemorySession, hit: Hit) -> str:
     _, passage = passage_of(hit)
     line = memory.rules_for_reading().redacted(_passage_shown(hit, passage))
     folded_line = line.casefold()
+    # -1 for a word that the passage does not have in this spelling.
     positions = [folded_line.find(word.casefold()) for word in hit.words if word]
-    begin = min((position for position in positions if position >= 0), default=0)
-    if begin > _CHARACTERS_BEFORE:
-        start = line.find(" ", begin - _CHARACTERS_BEFORE)
-        line = f"…{line[start + 1 :].removeprefix(_DOT.lstrip())}"
+    first_position = min((position for position in positions if position >= 0), default=0)
+    if first_position > _CHARACTERS_BEFORE:
+        # The line is cut at a blank, so that it begins with a whole word.
+        blank = line.find(" ", first_position - _CHARACTERS_BEFORE)
+        line = f"…{line[blank + 1 :].removeprefix(_DOT.lstrip())}"
     return line[:_MAX_TELLING]
 
 
@@ -431,7 +439,7 @@ def as_json(visit: Visit) -> dict[str, Any]:
     }
 
 
-def shown(memory: MemorySession, hit: Hit, asked: str = "") -> dict[str, Any]:
+def shown_values(memory: MemorySession, hit: Hit, asked: str = "") -> dict[str, Any]:
     """Return what the page shows of a hit in addition to its document. Secrets in its title are masked.
 
     asked: the text of the query.
@@ -450,6 +458,7 @@ def shown(memory: MemorySession, hit: Hit, asked: str = "") -> dict[str, Any]:
     whole_words = telling_words(asked)
     title = memory.rules_for_reading().redacted(info.title)
     marks, passage = passage_of(hit)
+    is_by_hand = info.source is None or info.source == BY_HAND
     # What is said of the hit elsewhere: by a coloured word, in the reasons, or as a mark.
     said_elsewhere = {*hit.word_reasons, *hit.share_reasons(), *marks}
     return {
@@ -461,7 +470,7 @@ def shown(memory: MemorySession, hit: Hit, asked: str = "") -> dict[str, Any]:
         "about": info.date,
         "is_planted": memory.is_held_back(info),
         "is_archived": info.project.startswith("."),
-        "is_from_elsewhere": info.source not in (None, BY_HAND, info.provenance.who),
+        "is_from_elsewhere": not is_by_hand and info.source != info.provenance.who,
         "title_pieces": _pieces(words, title[:_MAX_TITLE_CHARACTERS], whole_words),
         # What contradicts the hit is told below its passage.
         "marks": [mark for mark in marks if not mark.startswith("newer: ")],
@@ -593,9 +602,16 @@ def _reasons(shares: Mapping[str, float], words: str) -> list[Reason]:
         width = 100 * max(0.0, value) / positive_sum
         # A share below half a percent is no reason that a person wants to read.
         if percent:
-            sentence = _sentence(name, value)
             reasons.append(
-                Reason(name, sentence, words, value, percent, round(start, 1), round(width, 1))
+                Reason(
+                    name=name,
+                    sentence=_sentence(name, value),
+                    words=words,
+                    value=value,
+                    percent=percent,
+                    start=round(start, 1),
+                    width=round(width, 1),
+                )
             )
         start += width
     return reasons
@@ -608,9 +624,12 @@ def _whole_percents(values: Sequence[float]) -> list[int]:
     """
     percents = [floor(value) for value in values]
     missing = round(sum(values)) - sum(percents)
-    by_rest = sorted(range(len(values)), key=lambda number: percents[number] - values[number])
-    for number in by_rest[:missing]:
-        percents[number] += 1
+    # The largest fraction gives the smallest difference, since that is its negative.
+    positions = sorted(
+        range(len(values)), key=lambda position: percents[position] - values[position]
+    )
+    for position in positions[:missing]:
+        percents[position] += 1
     return percents
 
 

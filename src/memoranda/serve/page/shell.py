@@ -97,7 +97,7 @@ def _current_counts(visit: Visit) -> RailCounts:
         stamp = visit.memory.journal_stamp()
         counts = known_counts(visit.request)
         if counts is None or counts.stamp != stamp:
-            counts = count(visit, stamp)
+            counts = count_all(visit, stamp)
             visit.request.app.state.rail = counts
         return counts
 
@@ -107,12 +107,13 @@ def menu(visit: Visit) -> Response:
     return visit.html("menu.html")
 
 
-def count(visit: Visit, stamp: str) -> RailCounts:
+def count_all(visit: Visit, stamp: str) -> RailCounts:
     """Determine the counts and the pinned notes. The agents are left out.
 
     stamp: the stamp of the ledger now.
     """
-    counts = _counted_quickly(visit.memory, stamp)
+    counts = _quick_counts(visit.memory, stamp)
+    # The questions and the people, which take longer.
     return replace(
         counts,
         kinds=Counter(item.kind for item in look_again(visit)),
@@ -120,7 +121,7 @@ def count(visit: Visit, stamp: str) -> RailCounts:
     )
 
 
-def _counted_quickly(memory: MemorySession, stamp: str) -> RailCounts:
+def _quick_counts(memory: MemorySession, stamp: str) -> RailCounts:
     """Return the counts that take no longer than showing a page: without questions and people."""
     totals = memory.stats()
     rows = reminder_rows(memory)
@@ -138,20 +139,20 @@ def with_own_act(view: View) -> View:
     """Wrap a view, so that the rail (the side menu) shows a change by the owner at once."""
 
     @wraps(view)
-    def answered(visit: Visit) -> Response | dict[str, Any]:
+    def view_and_count(visit: Visit) -> Response | dict[str, Any]:
         answer = view(visit)
         counts = known_counts(visit.request)
         if visit.memory.changed and counts is not None:
             # The stamp stays, so that the other counts are determined when they are asked for.
             visit.request.app.state.rail = replace(
-                _counted_quickly(visit.memory, counts.stamp),
+                _quick_counts(visit.memory, counts.stamp),
                 kinds=counts.kinds,
                 people=counts.people,
                 agents=counts.agents,
             )
         return answer
 
-    return answered
+    return view_and_count
 
 
 def presence(visit: Visit) -> list[Presence]:

@@ -130,7 +130,7 @@ def _barred(
         [(later_change, writer.row(later_change)) for later_change in later],
         may_undo_together=bool(together),
         note=note,
-        may_take_back=is_passable and _text_without(memory, note, own_revision) is not None,
+        may_take_back=is_passable and _note_text_without(memory, note, own_revision) is not None,
         may_restore=is_passable and _is_restorable(note, own_revision),
     )
 
@@ -146,7 +146,7 @@ def _is_restorable(note: NoteInfo | None, revision: Revision | None) -> bool:
     )
 
 
-def _text_without(
+def _note_text_without(
     memory: MemorySession, note: NoteInfo | None, revision: Revision | None
 ) -> str | None:
     """Take one revision out of the present text of a note, and return the text.
@@ -181,15 +181,22 @@ def text_without(text: str, before: str, after: str) -> str | None:
     Returns None if lines below the header that the change made were changed again later. Raises
     ValueError if a header cannot be read.
     """
-    before_at = frontmatter.split(before).body_at
-    after_at = frontmatter.split(after).body_at
+    body_before_at = frontmatter.split(before).body_at
+    body_after_at = frontmatter.split(after).body_at
     body_at = frontmatter.split(text).body_at
-    merged = merge(after[after_at:], text[body_at:], before[before_at:])
+    # The change made `after` of `before`. Both the later edits and the step back begin at `after`.
+    merged = merge(after[body_after_at:], text[body_at:], before[body_before_at:])
     if merged.conflicts:
         return None
-    keys = _keys_to_set_back(*(frontmatter.header_of(version) for version in (text, before, after)))
+    keys = _keys_to_set_back(
+        now=frontmatter.header_of(text),
+        before=frontmatter.header_of(before),
+        after=frontmatter.header_of(after),
+    )
     taken_back = text[:body_at] + merged.text()
-    return SetKeys(keys).apply(taken_back).text if keys else taken_back
+    if not keys:
+        return taken_back
+    return SetKeys(keys).apply(taken_back).text
 
 
 def _keys_to_set_back(
@@ -222,7 +229,7 @@ def take_back_alone(visit: Visit, info: NoteInfo) -> None:
         touched_note = _present_note(memory, revision)
         if touched_note is None or touched_note.row != info.row:
             continue
-        text = _text_without(memory, info, revision)
+        text = _note_text_without(memory, info, revision)
         # The history does not have both texts, or a later change touched the same lines.
         if text is None:
             continue
@@ -250,7 +257,7 @@ def undo(visit: Visit) -> Response | dict[str, Any]:
     try:
         undo_change = _undo_named_changes(visit, number, run)
     except CannotUndo as refusal:
-        return refused(visit, refusal, is_of_many=bool(run))
+        return lead_to_refusal(visit, refusal, is_of_many=bool(run))
     if visit.is_api:
         return {"change": undo_change.number, "undone": undo_change.undoes}
     return visit.back()
@@ -273,7 +280,7 @@ def _undo_named_changes(visit: Visit, number: int, run: int) -> Change:
     return memory.undo(number or None)
 
 
-def refused(visit: Visit, refusal: CannotUndo, *, is_of_many: bool) -> Response:
+def lead_to_refusal(visit: Visit, refusal: CannotUndo, *, is_of_many: bool) -> Response:
     """Redirect to the page of the change that cannot be undone, which says why.
 
     is_of_many: whether the form was to undo other changes, too.

@@ -23,7 +23,7 @@ from memoranda.engine.telling.session_start import reminders_told_no_more
 from memoranda.index.rows import NoteInfo
 from memoranda.index.told_notes import ToldNote, ToldText
 from memoranda.query import Query
-from memoranda.serve.page.paging import part
+from memoranda.serve.page.paging import page_of_list
 from memoranda.serve.page.search import readable_passage, telling_words, writers
 from memoranda.serve.page.visit import Visit
 from memoranda.text.unicode import flat
@@ -127,7 +127,7 @@ def _show_calls(
         rows = log_of(visit.memory).rows(agent=agent, limit=end)
     else:
         rows = log_of(visit.memory).rows(note=info.id, limit=end)
-    listed = part(rows[offset : offset + _ROWS_PER_PAGE + 1], offset, _ROWS_PER_PAGE)
+    listed = page_of_list(rows[offset : offset + _ROWS_PER_PAGE + 1], offset, _ROWS_PER_PAGE)
     infos = _infos(visit.memory, rows)
     return visit.html(
         "used.html",
@@ -165,18 +165,19 @@ def _days(visit: Visit, rows: Iterable[Served], infos: Mapping[str, NoteInfo]) -
     Calls that are alike share a row. The newest calls come first.
     """
 
-    def day(row: Served) -> date | None:
-        """Return the day of a call in the reader's time zone."""
-        local = visit.reader_clock.local(row.time)
+    def day_of(call: Served) -> date | None:
+        """Return the day of a call in the reader's time zone. None if its time cannot be read."""
+        local = visit.reader_clock.local(call.time)
         return local.date() if local else None
 
     days = []
-    for _, day_calls in groupby(rows, day):
+    # The rows are in the order of time, so those of one day follow each other.
+    for _, day_calls in groupby(rows, day_of):
         calls = list(day_calls)
         rows_by_way: dict[str, list[UsedRow]] = {way: [] for way in (*_WAYS, _OTHER_WAY)}
-        for row in _rows_of_day(calls, infos):
-            way = row.how if row.how in _WAYS else _OTHER_WAY
-            rows_by_way[way].append(row)
+        for used_row in _rows_of_day(calls, infos):
+            way = used_row.how if used_row.how in _WAYS else _OTHER_WAY
+            rows_by_way[way].append(used_row)
         # A way without a row is not shown.
         shown_ways = {way: used_rows for way, used_rows in rows_by_way.items() if used_rows}
         days.append(UsedDay(calls[0].time, shown_ways))
@@ -189,12 +190,20 @@ def _rows_of_day(calls: Iterable[Served], infos: Mapping[str, NoteInfo]) -> list
     for call in calls:
         notes = [infos[note_id] for note_id in call.notes if note_id in infos]
         how = _way(call.how)
-        # A note may be asked for by its id and by its name.
-        asked = call.notes[0] if how == "read" and len(call.notes) == 1 else call.asked or call.how
-        key = (call.agent, how, asked)
+        # A note may be asked for by its id and by its name, which is the same question.
+        question = call.asked or call.how
+        if how == "read" and len(call.notes) == 1:
+            question = call.notes[0]
+        key = (call.agent, how, question)
         if key not in rows:
-            title = _asked(call, infos)
-            rows[key] = UsedRow(call.time, call.agent, how, call.asked, title, notes)
+            rows[key] = UsedRow(
+                time=call.time,
+                agent=call.agent,
+                how=how,
+                asked=call.asked,
+                title=_title_of_row(call, infos),
+                notes=notes,
+            )
             continue
         row = rows[key]
         row.times += 1
@@ -211,15 +220,15 @@ def _way(tool: str) -> str:
     return tool
 
 
-def _asked(row: Served, infos: Mapping[str, NoteInfo]) -> str:
+def _title_of_row(call: Served, infos: Mapping[str, NoteInfo]) -> str:
     """Return the words that an agent asked with. If they are a note's id, return its title.
 
     A call without words gives the name of its tool. At the start of a session, nothing asks: "".
     """
-    if not row.asked and row.how != _SESSION_START:
-        return row.how
-    info = infos.get(row.asked)
-    return row.asked if info is None else info.title
+    if not call.asked and call.how != _SESSION_START:
+        return call.how
+    info = infos.get(call.asked)
+    return call.asked if info is None else info.title
 
 
 def ask(visit: Visit) -> Response:
@@ -229,15 +238,22 @@ def ask(visit: Visit) -> Response:
     prompt = visit.fields.get("prompt", "")
     # The function is missing if the page is served without our clients, as by tests.
     preview = getattr(visit.request.app.state, "preview", None)
-    at_start = for_prompt = ToldText()
+    at_start = ToldText()
+    for_prompt = ToldText()
     nearest: list[ToldNote] = []
     is_too_short = False
     floor = 0.0
     if preview is not None:
-        at_start, for_prompt, nearest, is_too_short, floor = preview(visit.memory, agent, prompt)
-    told_notes = chain(
-        nearest, *(part.notes for part in (*at_start.sections, *for_prompt.sections))
-    )
+        # A Preview of clients/preview.py, whose module the page must not import.
+        previewed = preview(visit.memory, agent, prompt)
+        at_start = previewed.at_start
+        for_prompt = previewed.for_prompt
+        nearest = previewed.nearest
+        is_too_short = previewed.is_too_short
+        floor = previewed.floor
+    told_notes = list(nearest)
+    for section in (*at_start.sections, *for_prompt.sections):
+        told_notes += section.notes
     remarks = _remarks(visit.memory, [told_note.note for told_note in told_notes])
     return visit.html(
         "ask.html",

@@ -34,8 +34,8 @@ from memoranda.ledger.change import ERASE, FIRST_OF_MACHINE, Change
 from memoranda.note.model import Note
 from memoranda.query import Query
 from memoranda.serve.auth import PageVisitors, digest
-from memoranda.serve.http import AdmittedRequest, HttpServer
-from memoranda.serve.middleware import RequestRefused, in_time
+from memoranda.serve.http import AdmittedRequest, HttpServer, program_of
+from memoranda.serve.middleware import RequestRefused, timed_receive
 from memoranda.serve.page.addresses import id_url, note_url
 from memoranda.serve.page.deleted_lately import deleted_lately
 from memoranda.serve.page.framing import framed
@@ -172,7 +172,7 @@ class Visit:
     @property
     def here(self) -> str:
         """The path and query of the request, without the field DONE."""
-        return without(str(self.request.url.path), self.request.url.query, (DONE,))
+        return address_without(str(self.request.url.path), self.request.url.query, (DONE,))
 
     @property
     def back_address(self) -> str:
@@ -244,21 +244,26 @@ class Visit:
         is_final: whether the change cannot be undone. Then nothing is said or offered.
         """
         target = self.fields.get("back", "") if to is None else to
-        path, _, query = (target if _is_own(target) else HOME).partition("?")
-        address = without(path, query, (DONE,))
-        if self.memory.changed and not is_final:
+        if not _is_own(target):
+            target = HOME
+        path, _, query = target.partition("?")
+        address = address_without(path, query, (DONE,))
+        # The number of the change that the form made. 0 if it made none.
+        change_number = self.memory.changed
+        if change_number and not is_final:
+            signed = self._signed(change_number, self.merged_with)
             joint = "&" if "?" in address else "?"
-            address += (
-                f"{joint}{urlencode({DONE: self._signed(self.memory.changed, self.merged_with)})}"
-            )
+            address += f"{joint}{urlencode({DONE: signed})}"
         return RedirectResponse(address, 303)
 
     @property
-    def way_back(self) -> str:
-        """The address of the page with the form that was sent."""
-        target = self.fields.get("back", "")
-        if _is_own(target):
-            return target
+    def address_to_leave(self) -> str:
+        """The address that a question leads to if the reader wants none of its answers.
+
+        It is the page with the form that was sent, or the first page if that is unknown.
+        """
+        if self.back_address:
+            return self.back_address
         path = str(self.request.url.path)
         # Only the page of a note is at the address to which its forms are sent.
         return path if path.startswith(_NOTE_PAGES) else HOME
@@ -266,12 +271,14 @@ class Visit:
     def _signed(self, number: int, merged_with: str) -> str:
         """Return the number of a change with a signature: `17.0f3b…`, `17.0f3b….codex`.
 
-        merged_with: whose change was merged with it, "" for nobody's.
+        The signature keeps a foreign link from making the page say that a change was just made.
 
-        So a foreign link cannot make the page say that a change was just made.
+        merged_with: whose change was merged with it, "" for nobody's.
         """
         signature = digest(f"{DONE} {self.csrf} {number} {merged_with}")[:16]
-        return f"{number}.{signature}" + (f".{merged_with}" if merged_with else "")
+        if merged_with:
+            return f"{number}.{signature}.{merged_with}"
+        return f"{number}.{signature}"
 
     def _change_just_made(self) -> Change | None:
         """Return the change that was just made, which the field DONE of the address names.
@@ -319,11 +326,11 @@ class Visit:
 
 
 def _is_own(target: str) -> bool:
-    """Whether an address belongs to the page. A field could lead to another site."""
+    """Whether an address belongs to the page. A form's field could name another site."""
     return target == HOME or target.startswith((f"{HOME}/", f"{HOME}?"))
 
 
-def without(path: str, query: str, names: Iterable[str]) -> str:
+def address_without(path: str, query: str, names: Iterable[str]) -> str:
     """Return an address without the fields `names` of its query.
 
     Without "done", the path `/page` and the query `day=x&done=1` give `/page?day=x`.
@@ -364,21 +371,21 @@ class PageEndpoint:
         self._answer = answer
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        request = Request(scope, in_time(receive))
+        request = Request(scope, timed_receive(receive))
         try:
             answer = await self._answer(request)
         except RequestRefused as refused:
-            answer = _refusal(request, refused)
+            answer = _answer_to_refusal(request, refused)
         except MemorandaError as error:
-            answer = _error(request, error)
+            answer = _answer_to_error(request, error)
         except TimeoutError:
-            answer = _too_late(request)
+            answer = _answer_to_late_request(request)
         for name, value in HEADERS.items():
             answer.headers.setdefault(name, value)
         await answer(scope, receive, send)
 
 
-async def viewed(
+async def answer_by_view(
     server: HttpServer,
     visitors: PageVisitors,
     view: View,
@@ -397,21 +404,22 @@ async def viewed(
     secret = request.cookies.get(cookie_name(request), "")
     is_owner = bool(secret) and visitors.knows(secret)
     if is_owner:
-        call = AdmittedRequest(None, None, server)
+        # The owner of the home, who needs no token.
+        admitted_request = AdmittedRequest(token=None, space=None, server=server)
     elif _is_api(request):
         # A token counts for `/api` only, not for the page.
-        call = server.admitted(request)
+        admitted_request = server.admit(request)
     else:
         raise RequestRefused(401, "This page is opened by the command: memory page")
     # A form must send this text back. Another site cannot, since only the holder of the cookie can
     # compute the text.
     csrf = digest(f"csrf {secret}") if is_owner else ""
     if request.method == "POST":
-        fields = await _checked_fields(request, call, csrf)
+        fields = await _checked_fields(request, admitted_request, csrf)
     else:
         fields = _join_fields(parse_qsl(request.url.query, keep_blank_values=True))
         _check_lengths(fields)
-    agent_name = request.headers.get("user-agent", "").partition("/")[0]
+    program = program_of(request)
 
     def visit_of(memory: MemorySession) -> Visit:
         """Return the visit, with the memory as the sender of the request may use it."""
@@ -423,19 +431,24 @@ async def viewed(
             if request.method == "POST" and not _is_api(request):
                 memory.own_secret_mode = mode_for(memory, fields)
         else:
-            memory = call.caller(memory, agent_name, "http", f"http {agent_name}")
-        return Visit(request, memory, fields, csrf, begin_page)
+            memory = admitted_request.memory_of_caller(
+                memory, client_name=program, face="http", recorded_client=f"http {program}"
+            )
+        return Visit(
+            request=request, memory=memory, fields=fields, csrf=csrf, begin_page=begin_page
+        )
 
     # Set when the view is sure that it will answer with its page. Views run on other threads.
     has_begun = asyncio.Event()
     begin_page = partial(asyncio.get_running_loop().call_soon_threadsafe, has_begun.set)
-    answer = server.run(call, lambda memory: _answer_of(view, visit_of(memory)))
+    # A coroutine: the view does not run before somebody waits for it.
+    answer = server.run(admitted_request, lambda memory: _answer_of(view, visit_of(memory)))
     is_page = request.method == "GET" and PART_HEADER not in request.headers
     if template is None or not is_page:
         return await answer
     # The frame of the page is sent at once, and the rest when the view has answered.
-    frame = partial(server.run, call, lambda memory: visit_of(memory).frame(template))
-    return await framed(answer, frame, has_begun, partial(_error, request))
+    frame = partial(server.run, admitted_request, lambda memory: visit_of(memory).frame(template))
+    return await framed(answer, frame, has_begun, partial(_answer_to_error, request))
 
 
 def _answer_of(view: View, visit: Visit) -> Response:
@@ -514,15 +527,17 @@ def _lines_of(fields: Mapping[str, str]) -> list[tuple[str, str]]:
 
     In a field with several lines, browsers would change the line ends.
     """
-    return [
-        (name, line)
-        for name, text in fields.items()
-        if name != FIELD
-        for line in text.replace("\r\n", "\n").split("\n")
-    ]
+    lines = []
+    for name, text in fields.items():
+        # The choice about the secret is made anew.
+        if name != FIELD:
+            lines += [(name, line) for line in text.replace("\r\n", "\n").split("\n")]
+    return lines
 
 
-async def _checked_fields(request: Request, call: AdmittedRequest, csrf: str) -> dict[str, str]:
+async def _checked_fields(
+    request: Request, admitted_request: AdmittedRequest, csrf: str
+) -> dict[str, str]:
     """Check that the sender of a form may change something, and return the fields of the form.
 
     Raises RequestRefused if the sender may not, TimeoutError.
@@ -531,9 +546,9 @@ async def _checked_fields(request: Request, call: AdmittedRequest, csrf: str) ->
         it. "" if the request has an access token, which another site cannot send either. Then the
         form needs no such text.
     """
-    if call.scope == "read":
+    if admitted_request.scope == "read":
         raise RequestRefused(403, "This token may only read.")
-    fields = await _form(request)
+    fields = await _read_form(request)
     # A script sends the text as a header, so that its JSON needs no field for it.
     sent_csrf = fields.pop("csrf", "") or request.headers.get("x-csrf-token", "")
     if csrf and not hmac.compare_digest(sent_csrf.encode("utf-8", "replace"), csrf.encode()):
@@ -597,7 +612,7 @@ def _join_fields(pairs: Iterable[tuple[str, str]]) -> dict[str, str]:
     return fields
 
 
-async def _form(request: Request) -> dict[str, str]:
+async def _read_form(request: Request) -> dict[str, str]:
     """Read the fields of a form, or for `/api` of a JSON object.
 
     Raises RequestRefused, TimeoutError.
@@ -610,7 +625,7 @@ async def _form(request: Request) -> dict[str, str]:
     kind = request.headers.get("content-type", "").partition(";")[0].strip()
     try:
         if kind == "application/json":
-            return _object(bytes(body))
+            return _fields_of_json(bytes(body))
         if kind == "application/x-www-form-urlencoded" and not _is_api(request):
             pairs = parse_qsl(
                 body.decode(), keep_blank_values=True, max_num_fields=2000, errors="strict"
@@ -621,7 +636,7 @@ async def _form(request: Request) -> dict[str, str]:
     raise RequestRefused(415, "Send a form, or to /api an object of application/json.")
 
 
-def _object(body: bytes) -> dict[str, str]:
+def _fields_of_json(body: bytes) -> dict[str, str]:
     """Return the members of a JSON object as texts: `{"limit": 5}` gives `{"limit": "5"}`.
 
     Raises ValueError, also for half a character such as `\\ud800`, and RecursionError.
@@ -633,20 +648,23 @@ def _object(body: bytes) -> dict[str, str]:
         str(name): member if isinstance(member, str) else json.dumps(member)
         for name, member in value.items()
     }
-    if not all(map(is_valid_unicode, chain.from_iterable(fields.items()))):
+    names_and_texts = chain.from_iterable(fields.items())
+    if not all(is_valid_unicode(text) for text in names_and_texts):
         raise ValueError
     return fields
 
 
-def _too_late(request: Request) -> Response:
+def _answer_to_late_request(request: Request) -> Response:
     """Return the answer to a request that did not come in time."""
     sentence = "The request did not come in time."
     if _is_api(request):
         return _error_as_json(408, "timeout", sentence)
-    return _error_page(request, 408, sentence_words(_clock_without_memory(request), sentence))
+    return _page_without_frame(
+        request, 408, sentence_words(_clock_without_memory(request), sentence)
+    )
 
 
-def _refusal(request: Request, refused: RequestRefused) -> Response:
+def _answer_to_refusal(request: Request, refused: RequestRefused) -> Response:
     """Return the answer to a request that was refused."""
     headers = {
         name: refused.response.headers[name]
@@ -658,10 +676,10 @@ def _refusal(request: Request, refused: RequestRefused) -> Response:
         return _error_as_json(status, "refused", str(refused), headers)
     words = sentence_words(_clock_without_memory(request), str(refused))
     # The headers are for programs. By one of them, a browser would ask for a password.
-    return _error_page(request, status, words)
+    return _page_without_frame(request, status, words)
 
 
-def _error(request: Request, error: MemorandaError) -> Response:
+def _answer_to_error(request: Request, error: MemorandaError) -> Response:
     """Return the answer that tells an error."""
     status = _status_of(error)
     # Programs read English only.
@@ -669,10 +687,10 @@ def _error(request: Request, error: MemorandaError) -> Response:
         return _error_as_json(status, error.code, _for_programs(error))
     clock = _clock_without_memory(request)
     if status == _FAILED and is_program_replaced():
-        return _error_page(
+        return _page_without_frame(
             request, _UNAVAILABLE, sentence_words(clock, _REPLACED), is_replaced=True
         )
-    return _error_page(request, status, error_words(clock, error))
+    return _page_without_frame(request, status, error_words(clock, error))
 
 
 def _clock_without_memory(request: Request) -> Clock:
@@ -702,7 +720,7 @@ def _error_as_json(
     return JSONResponse({"error": {"code": code, "message": message}}, status, headers)
 
 
-def _error_page(
+def _page_without_frame(
     request: Request, status: int, words: ErrorWords, *, is_replaced: bool = False
 ) -> Response:
     """Return an error as a page without the frame, which needs a memory.

@@ -95,10 +95,12 @@ def colours_of(names: Iterable[str]) -> dict[str, int]:
     last = COLOURS - 1
     # Names with a colour of their own come first, so that no other name takes it.
     for name in sorted(names, key=lambda name: (name not in _OWN_COLOURS, name)):
-        colour = _OWN_COLOURS.get(name, crc32(name.encode()) % last)
+        # A checksum of the name is the same on every day.
+        first_choice = _OWN_COLOURS.get(name, crc32(name.encode()) % last)
         taken = set(colours.values())
-        free = ((colour + step) % last for step in range(last))
-        colours[name] = next((number for number in free if number not in taken), last)
+        # If the first choice is taken, the next free number, from the last one on to the first.
+        choices = ((first_choice + step) % last for step in range(last))
+        colours[name] = next((number for number in choices if number not in taken), last)
     return colours
 
 
@@ -120,7 +122,7 @@ def notes_that_matter(
     if len(groups) <= limit or not linked:
         return ordered[:limit]
     # Of many memories that are like each other, only a few are shown.
-    alike = _alike(groups, memories, pairs)
+    alike = _similar_memories(groups, memories, pairs)
     hubs = _hubs(linked, groups, alike, limit // _PART_OF_HUBS)
     chosen = _with_neighbours(hubs, importance, pairs, alike, limit)
     taken = set(chosen)
@@ -145,6 +147,7 @@ def nearest_rows(rows: Sequence[int], pairs: Pairs, start: Collection[int], limi
     among = set(rows)
     all_neighbours = neighbours_of(rows, pairs)
     neighbours = {row: linked & among for row, linked in all_neighbours.items()}
+    # False sorts before True, so those to begin with come first.
     order = sorted(rows, key=lambda row: (row not in start, -len(neighbours[row])))
     chosen = {row for row in order[:limit] if row in start}
     while len(chosen) < limit:
@@ -254,7 +257,7 @@ def importance_of(groups: Mapping[int, str], pairs: Pairs) -> dict[int, float]:
     return importance
 
 
-def _alike(
+def _similar_memories(
     groups: Mapping[int, str], memories: Collection[int], pairs: Pairs
 ) -> Mapping[int, set[int]]:
     """Return the memories that are similar to each memory: row -> rows.

@@ -12,7 +12,7 @@ from starlette.responses import Response
 from memoranda.engine.contents import content_of
 from memoranda.index.rows import Edge, NoteInfo
 from memoranda.note.grammar import LINKS_TO
-from memoranda.serve.page.addresses import noted
+from memoranda.serve.page.addresses import note_of_ref
 from memoranda.serve.page.graph.names import shown_title
 from memoranda.serve.page.note.contradicted import contradicted_in, struck_out
 from memoranda.serve.page.search import readable_passage
@@ -48,7 +48,7 @@ def show(visit: Visit) -> Response:
     Its text is shown with secrets masked, and not at all if it seems to hold instructions.
     """
     memory = visit.memory
-    info = noted(memory, visit.text("note"))
+    info = note_of_ref(memory, visit.text("note"))
     # Masked before it is cut: the beginning of a secret does not look like one.
     text = memory.rules_for_reading().redacted_beginning(content_of(memory, info), _EXAMINED)
     outgoing = memory.outgoing(info)
@@ -63,7 +63,7 @@ def show(visit: Visit) -> Response:
         "parts": struck_out([(False, passage)], contradicted),
         "contradicted": contradicted,
         "relations": relations,
-        "titles": {each.row: shown_title(visit, each) for each in infos},
+        "titles": {named_info.row: shown_title(visit, named_info) for named_info in infos},
         "is_held_back": memory.is_held_back(info),
     }
     return visit.html("graph_panel.html", **values)
@@ -83,8 +83,9 @@ def related_notes(edges: Iterable[Edge], most_named: int = _NAMED) -> list[Relat
             continue
         # A plain link is a relation without a name.
         name = "" if edge.type == LINKS_TO else edge.type.replace("_", " ")
-        key = (edge.direction == "in", name)
-        related = relations.setdefault(key, RelatedNotes(name, key[0]))
+        is_incoming = edge.direction == "in"
+        key = (is_incoming, name)
+        related = relations.setdefault(key, RelatedNotes(name, is_incoming))
         rows_of_relation = rows.setdefault(key, set())
         # Several links of one kind to a note are one relation.
         if edge.note.row in rows_of_relation:
@@ -94,6 +95,7 @@ def related_notes(edges: Iterable[Edge], most_named: int = _NAMED) -> list[Relat
             related.notes.append(edge.note)
         else:
             related.more += 1
+    # False sorts before True.
     return sorted(
         relations.values(),
         key=lambda related: (not related.name, related.is_incoming, len(related.notes)),

@@ -23,7 +23,7 @@ from memoranda.engine.links.link_walk import neighbourhood, relations
 from memoranda.index.rows import NoteInfo, NotePlace, day_of
 from memoranda.note.model import CATEGORY_PROJECT
 from memoranda.query import Query
-from memoranda.serve.page.addresses import note_url, noted
+from memoranda.serve.page.addresses import note_of_ref, note_url
 from memoranda.serve.page.graph import panel as graph_panel
 from memoranda.serve.page.graph.choice import (
     PALETTE,
@@ -121,9 +121,10 @@ def _show_drawing(visit: Visit) -> Response:
     """Show the page for a drawing: its legend, list and caption. The script draws it."""
     shown = drawing(visit)
     groups = shown["groups"]
-    nodes = [
-        node | {"colour": PALETTE[groups[node["cluster"]]["colour"]]} for node in shown["nodes"]
-    ]
+    nodes = []
+    for node in shown["nodes"]:
+        group = groups[node["cluster"]]
+        nodes.append(node | {"colour": PALETTE[group["colour"]]})
     legend = [_legend_group(name, group) for name, group in groups.items()]
     return visit.html(
         "graph_picture.html",
@@ -144,7 +145,7 @@ def _title(visit: Visit) -> str:
     """Return the title of the note or group that the graph shows. "" if it shows neither."""
     note = visit.fields.get("note")
     if note:
-        return shown_title(visit, noted(visit.memory, note))
+        return shown_title(visit, note_of_ref(visit.memory, note))
     group = visit.fields.get("cluster", "").strip("/")
     if group:
         return group_titles(visit.language, [group])[group]
@@ -163,7 +164,7 @@ def drawing(visit: Visit) -> dict[str, Any]:
     fields = visit.fields
     limit = min(visit.number("limit", FIRST_SHOWN) or FIRST_SHOWN, MOST)
     if fields.get("note"):
-        return _drawing_around(visit, [noted(memory, fields["note"])], limit)
+        return _drawing_around(visit, [note_of_ref(memory, fields["note"])], limit)
     if fields.get("q", "").strip() or any(fields.get(name) for name in _SEARCH_FIELDS):
         hits = memory.search(query_of(memory, fields), limit=HITS, explain=True)
         return _drawing_around(visit, [hit.note for hit in hits], limit, hits.total) | hits.bound
@@ -182,20 +183,22 @@ def _drawing_of_all(visit: Visit, limit: int) -> dict[str, Any]:
     all_places = places_passing(memory, query_of(memory, fields))
     places = _places_in(all_places, fields.get("cluster", ""))
     if _are_clusters(places, fields):
-        clusters = _clusters(visit, places)
-        if clusters is not None:
-            return clusters
+        drawing_of_clusters = _drawing_of_clusters(visit, places)
+        if drawing_of_clusters is not None:
+            return drawing_of_clusters
     pairs = _relations_among(memory, places)
     if fields.get("by") != BY_LINKS:
         rows_shown = set(_most_linked(places, pairs, limit))
         infos = _infos_in(memory, all_places, rows_shown)
-        return _notes(visit, infos, pairs, start=set(), limit=limit, total=len(places))
+        return _drawing_of_notes(visit, infos, pairs, start=set(), limit=limit, total=len(places))
     groups = groups_by_row(places, pairs)
     memories = {place.row for place in all_places if place.phase and place.category}
     rows_by_importance = notes_that_matter(groups, memories, pairs, limit)
     infos = _infos_in(memory, all_places, set(rows_by_importance))
     start = _row_of_middle_note(memory, rows_by_importance)
-    return _notes(visit, infos, pairs, start=start, limit=limit, total=len(places), groups=groups)
+    return _drawing_of_notes(
+        visit, infos, pairs, start=start, limit=limit, total=len(places), groups=groups
+    )
 
 
 def _row_of_middle_note(memory: MemorySession, rows: Sequence[int]) -> set[int]:
@@ -207,7 +210,8 @@ def _row_of_middle_note(memory: MemorySession, rows: Sequence[int]) -> set[int]:
     """
     pinned_infos, _ = memory.list(Query(pinned=True), limit=0)
     pinned_rows = {info.row for info in pinned_infos}
-    candidates = [*(row for row in rows if row in pinned_rows), *rows]
+    shown_pinned_rows = [row for row in rows if row in pinned_rows]
+    candidates = [*shown_pinned_rows, *rows]
     return set(candidates[:1])
 
 
@@ -215,6 +219,7 @@ def _infos_in(
     memory: MemorySession, all_places: Iterable[NotePlace], rows: Collection[int]
 ) -> list[NoteInfo]:
     """Return the notes in these index rows."""
+    # Notes are listed by their ids, not by their rows. `limit=0` means no limit.
     ids = tuple(place.id for place in all_places if place.row in rows)
     listed, _ = memory.list(Query(ids=ids), limit=0)
     # Several rows may have the same id: copies of a note.
@@ -278,11 +283,12 @@ def _importance(groups: Mapping[int, str], pairs: Pairs) -> Mapping[int, float]:
     """Return how important each row is. Upkeep links memories of any category that are similar, so
     links between memories count little.
     """
+    # A link inside a group counts little. So all memories are one group here.
     memories = f"{CATEGORY_PROJECT}/"
-    return importance_of(
-        {row: memories if group.startswith(memories) else group for row, group in groups.items()},
-        pairs,
-    )
+    wider_groups = {
+        row: memories if group.startswith(memories) else group for row, group in groups.items()
+    }
+    return importance_of(wider_groups, pairs)
 
 
 def _link_counts(pairs: Pairs) -> Mapping[int, float]:
@@ -314,10 +320,12 @@ def _drawing_around(
     start = {info.row for info in infos}
     rows_shown = nearest_rows([note.row for note in notes_shown], pairs, start, limit)
     infos_shown = [note for note in notes_shown if note.row in rows_shown]
-    return _notes(visit, infos_shown, pairs, start, limit, max(total, len(notes)))
+    return _drawing_of_notes(
+        visit, infos_shown, pairs, start=start, limit=limit, total=max(total, len(notes))
+    )
 
 
-def _notes(
+def _drawing_of_notes(
     visit: Visit,
     infos: Sequence[NoteInfo],
     pairs: Pairs,
@@ -415,7 +423,9 @@ def _pairs_among(pairs: Pairs, rows: set[int], kind: str) -> Pairs:
     }
 
 
-def _clusters(visit: Visit, places: Mapping[int, Sequence[str]]) -> dict[str, Any] | None:
+def _drawing_of_clusters(
+    visit: Visit, places: Mapping[int, Sequence[str]]
+) -> dict[str, Any] | None:
     """Return the drawing of clusters, and how many links are between them.
 
     Clusters are the folders at the first level that has several. None if no level has several.

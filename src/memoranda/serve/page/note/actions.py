@@ -1,6 +1,6 @@
 """Carries out the actions on notes that forms of the page, and `/api/note`, ask for.
 
-An action is a word such as "pin" or "merge". `act` does one to a single note, `at_once` to several
+An action is a word such as "pin" or "merge". `act` does one to a single note, `act_on_several` to several
 notes together.
 """
 
@@ -25,7 +25,7 @@ from memoranda.note.model import CATEGORY_PROJECT, MEMORY_KEYS, MEMORY_PROJECTS
 from memoranda.note.names import Looseness
 from memoranda.query import split_list
 from memoranda.serve.page import undoing
-from memoranda.serve.page.addresses import note_ref, noted
+from memoranda.serve.page.addresses import note_of_ref, note_ref
 from memoranda.serve.page.note import editing
 from memoranda.serve.page.note import history as note_history
 from memoranda.serve.page.visit import HOME, Visit
@@ -34,7 +34,7 @@ from memoranda.serve.page.visit import HOME, Visit
 _MAX_NOTES_AT_ONCE = 200
 _NOTES_OF_MERGE = 2
 
-Action = Callable[[Visit, NoteInfo], Any]
+Action = Callable[[Visit, NoteInfo], "NoteInfo | None"]
 """Does something to a note. It may return the note that is left, if that is another one."""
 
 
@@ -50,10 +50,9 @@ def act(visit: Visit, info: NoteInfo) -> NoteInfo | None:
         survivor = action(visit, info)
     except KeyError as missing:
         raise InvalidInput(f"{visit.fields['do']} needs the field {missing}") from None
-    if isinstance(survivor, NoteInfo):
-        info = survivor
     try:
-        return visit.memory.find(info)
+        # The action may have moved the note, or changed what `info` says of it.
+        return visit.memory.find(survivor or info)
     except NotFound:
         return None
 
@@ -61,7 +60,7 @@ def act(visit: Visit, info: NoteInfo) -> NoteInfo | None:
 def _edit(visit: Visit, info: NoteInfo) -> None:
     """Replace the text of a note, if the form changed it."""
     text_before = visit.memory.read(info, count=False).text
-    text = editing.as_in_file(editing.decided(visit, text_before), text_before)
+    text = editing.as_in_file(editing.text_to_save(visit, text_before), text_before)
     checksum = visit.fields["checksum"]
     merged = editing.merged_without_conflict(visit, info, text_before)
     if merged is not None:
@@ -137,10 +136,40 @@ def other_of_merge(visit: Visit, info: NoteInfo) -> NoteInfo:
     ref = visit.text("other")
     if not ref:
         raise InvalidInput("Name the other note.")
-    other_note = noted(visit.memory, ref, looseness=Looseness.CASE)
+    other_note = note_of_ref(visit.memory, ref, looseness=Looseness.CASE)
     if other_note.row == info.row:
         raise InvalidInput("A note cannot be merged into itself. Name another one.")
     return other_note
+
+
+def _pin(visit: Visit, info: NoteInfo) -> None:
+    """Pin a note."""
+    Upkeep(visit.memory).pin([info])
+
+
+def _unpin(visit: Visit, info: NoteInfo) -> None:
+    """Unpin a note."""
+    Upkeep(visit.memory).pin([info], pinned=False)
+
+
+def _confirm(visit: Visit, info: NoteInfo) -> None:
+    """Confirm what an agent wrote."""
+    visit.memory.confirm_notes([info])
+
+
+def _set_category(visit: Visit, info: NoteInfo) -> None:
+    """Move a memory to the category of the form."""
+    upgrade_named(visit.memory, [info.id], visit.fields["category"])
+
+
+def _archive(visit: Visit, info: NoteInfo) -> None:
+    """Archive a memory."""
+    archive_named(visit.memory, [info.id])
+
+
+def _bring_back(visit: Visit, info: NoteInfo) -> None:
+    """Bring an archived memory back."""
+    visit.memory.bring_back(info)
 
 
 def _delete(visit: Visit, info: NoteInfo) -> None:
@@ -148,29 +177,32 @@ def _delete(visit: Visit, info: NoteInfo) -> None:
     visit.memory.delete(info)
 
 
+def _erase(visit: Visit, info: NoteInfo) -> None:
+    """Erase a note from the files and the history."""
+    visit.memory.erase(info)
+
+
 ACTIONS: Mapping[str, Action] = {
     "edit": _edit,
     "tag": _tag,
     "add_tag": _add_tag,
-    "pin": lambda visit, info: Upkeep(visit.memory).pin([info]) and None,
-    "unpin": lambda visit, info: Upkeep(visit.memory).pin([info], pinned=False) and None,
-    "confirm": lambda visit, info: visit.memory.confirm_notes([info]),
-    "category": lambda visit, info: (
-        upgrade_named(visit.memory, [info.id], visit.fields["category"]) and None
-    ),
+    "pin": _pin,
+    "unpin": _unpin,
+    "confirm": _confirm,
+    "category": _set_category,
     "until": _set_until,
     "merge": _merge,
-    "archive": lambda visit, info: archive_named(visit.memory, [info.id]) and None,
-    "bring_back": lambda visit, info: visit.memory.bring_back(info) and None,
+    "archive": _archive,
+    "bring_back": _bring_back,
     "delete": _delete,
     "take_back": undoing.take_back_alone,
     "restore_outside": note_history.restore_before_outside_edit,
-    "erase": lambda visit, info: visit.memory.erase(info) and None,
+    "erase": _erase,
 }
 """The actions that a form, or `/api/note`, may ask for, by name."""
 
 
-def at_once(visit: Visit) -> Response:
+def act_on_several(visit: Visit) -> Response:
     """Do an action to several notes as one change, and return to the page with the form.
 
     The field `ref` has a line for each note: its project and path.
@@ -182,14 +214,15 @@ def at_once(visit: Visit) -> Response:
     if len(refs) > _MAX_NOTES_AT_ONCE:
         raise InvalidInput(f"At most {_MAX_NOTES_AT_ONCE} notes at once.")
     memory = visit.memory
+    # Each as (project, path).
     infos = [memory.find(tuple(ref.split("/", 1))) for ref in refs]  # type: ignore[arg-type]
     if action == "merge":
-        return _two_to_merge(infos)
-    _together(visit, action, infos)
+        return _ask_to_merge(infos)
+    _do_to_all(visit, action, infos)
     return visit.back(visit.fields.get("back") or f"{HOME}/search")
 
 
-def _two_to_merge(infos: Sequence[NoteInfo]) -> Response:
+def _ask_to_merge(infos: Sequence[NoteInfo]) -> Response:
     """Lead to the question whether to merge two notes. Raises InvalidInput if they are not two."""
     if len(infos) != _NOTES_OF_MERGE:
         raise InvalidInput("Choose two notes to merge them.")
@@ -197,7 +230,7 @@ def _two_to_merge(infos: Sequence[NoteInfo]) -> Response:
     return RedirectResponse(f"{HOME}/merge?{urlencode({'note': note, 'other': second_note})}", 303)
 
 
-def _together(visit: Visit, action: str, infos: Sequence[NoteInfo]) -> None:
+def _do_to_all(visit: Visit, action: str, infos: Sequence[NoteInfo]) -> None:
     """Do an action to several notes. Raises InvalidInput for an unknown action.
 
     The action `merge` is not one of these, because it shows a page of its own first.

@@ -55,7 +55,8 @@ def contradicted_in(
     """
     if memory.is_held_back(info):
         return []
-    # The contradictions that the engine knows, by the line that is contradicted.
+    # The contradictions that the engine knows, by the line that is contradicted. A pair has the
+    # older statement and the newer one.
     pairs_by_line = newer_statements(memory, [info]).get(info.row, {})
     newer_by_line = {line: pair.new for line, pair in pairs_by_line.items()}
     if statements is None:
@@ -106,11 +107,14 @@ def struck_out(pieces: Sequence[Piece], contradicted: Iterable[Contradicted]) ->
     parts: list[Part] = [(False, list(pieces))]
     for item in contradicted:
         words = item.words.striptags() if isinstance(item.words, Markup) else item.words
-        parts = [
-            new_part
-            for is_struck, own_pieces in parts
-            for new_part in ([(True, own_pieces)] if is_struck else _cut_out(own_pieces, words))
-        ]
+        new_parts: list[Part] = []
+        for is_struck, pieces_of_part in parts:
+            # What is struck out already stays whole.
+            if is_struck:
+                new_parts.append((True, pieces_of_part))
+            else:
+                new_parts += _cut_out(pieces_of_part, words)
+        parts = new_parts
     return parts
 
 
@@ -120,8 +124,8 @@ def _cut_out(pieces: list[Piece], words: str) -> list[Part]:
     if begin < 0:
         return [(False, pieces)]
     end = begin + len(words)
-    before, others = _divided(pieces, begin)
-    struck, after = _divided(others, end - begin)
+    before, from_begin = _divided(pieces, begin)
+    struck, after = _divided(from_begin, end - begin)
     return [(False, before), (True, struck), (False, after)]
 
 

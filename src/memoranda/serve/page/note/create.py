@@ -145,6 +145,7 @@ def _chosen_reading(refused: TimeRefused, due: str) -> list[Reading]:
 
     due: the chosen time in the ISO format.
     """
+    # An ambiguous time has a rule of repetition, or "", for each of its candidates.
     repeats = refused.repeats if isinstance(refused, AmbiguousTime) else ()
     return [
         Reading(refused.phrase, candidate, repeat=repeat)

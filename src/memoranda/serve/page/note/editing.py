@@ -37,7 +37,7 @@ _PLACE = "place"
 _CHANGED_BY_FORMS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
 
 
-def form(
+def show_form(
     visit: Visit, note: Note, text: str, base: str, status: int = 200, **values: Any
 ) -> Response:
     """Show the form for a note.
@@ -58,7 +58,7 @@ def form(
         "checksum": note.checksum,
         "since": visit.memory.journal_stamp(),
     } | values
-    header, body = apart(text)
+    header, body = header_and_body(text)
     properties, _ = differences.split(text)
     title = properties.get("title")
     return visit.html(
@@ -89,7 +89,7 @@ def _check_editable(note: Note) -> None:
         )
 
 
-def apart(text: str) -> tuple[str, str]:
+def header_and_body(text: str) -> tuple[str, str]:
     """Split a note's text into its header, with the `---` around it, and the rest.
 
     Both together are the text. The header is "" if the text has none.
@@ -100,7 +100,7 @@ def apart(text: str) -> tuple[str, str]:
     return text[: parts.body_at], text[parts.body_at :]
 
 
-def typed(visit: Visit) -> str:
+def typed_text(visit: Visit) -> str:
     """Return the text of the note as it was typed into the form.
 
     The form has the text in the field `text`, and may have the header in the field `header`. If its
@@ -148,19 +148,22 @@ def _with_properties(visit: Visit, text: str) -> str:
         ) from None
 
 
-def asked_again(visit: Visit, info: NoteInfo) -> Response | None:
+def form_instead_of_saving(visit: Visit, info: NoteInfo) -> Response | None:
     """Show the form again instead of saving its text, in one of three cases.
 
     Somebody asks for a preview, or to take in what others changed meanwhile, or the typed header
     cannot be read. Returns None in any other case: then the text is to be saved.
     """
     try:
-        text = typed(visit)
+        text = typed_text(visit)
     except InvalidInput as error:
         return _form_again(visit, info, _as_typed(visit), 400, problem=str(error))
-    if visit.fields.get("take_in") and not info.checksum.startswith(visit.fields["checksum"]):
-        return conflict(visit, info, 200)
-    if visit.fields.get("preview") or visit.fields.get("take_in"):
+    takes_in_changes = bool(visit.fields.get("take_in"))
+    # The form has the checksum of the text from which it was made, or the beginning of it.
+    if takes_in_changes and not info.checksum.startswith(visit.fields["checksum"]):
+        return show_conflict(visit, info, 200)
+    # If there is nothing to take in, the form comes back as for a preview.
+    if takes_in_changes or visit.fields.get("preview"):
         return _form_again(visit, info, text, 200, draft=draft_of(visit))
     return None
 
@@ -170,10 +173,10 @@ def _form_again(visit: Visit, info: NoteInfo, text: str, status: int, **values: 
     # The form is about the text that the note had when it was first made.
     base = visit.fields.get("base", "").replace("\r\n", "\n")
     checksum = visit.fields.get("checksum", note.checksum)
-    return form(visit, note, text, base, status, checksum=checksum, **values)
+    return show_form(visit, note, text=text, base=base, status=status, checksum=checksum, **values)
 
 
-def meanwhile(visit: Visit, place: Place) -> Response:
+def show_meanwhile(visit: Visit, place: Place) -> Response:
     """Show the changes of a note that others made while the form for editing it is open.
 
     The field `checksum` belongs to the text in the form.
@@ -193,37 +196,37 @@ def meanwhile(visit: Visit, place: Place) -> Response:
     return visit.html("meanwhile.html", info=info, **values)
 
 
-def decided(visit: Visit, theirs: str) -> str:
+def text_to_save(visit: Visit, present_text: str) -> str:
     """Return the text of the form, merged with the present text of the note after a conflict.
 
-    theirs: the present text of the note.
+    present_text: the present text of the note.
     """
     if _MINE not in visit.fields:
-        return typed(visit)
-    merged = _merged(visit, theirs)
+        return typed_text(visit)
+    merged = _merged(visit, present_text)
     places = range(len(merged.conflicts))
     return merged.text([visit.fields.get(f"{_PLACE}{number}", BOTH) for number in places])
 
 
-def _merged(visit: Visit, theirs: str) -> Merge:
+def _merged(visit: Visit, present_text: str) -> Merge:
     """Merge the typed text with the present text of the note."""
     # Without a base, the merged text has both texts whole.
     base = visit.fields.get("base", "").replace("\r\n", "\n")
-    return merge(base, typed(visit), theirs.replace("\r\n", "\n"))
+    return merge(base, typed_text(visit), present_text.replace("\r\n", "\n"))
 
 
-def merged_without_conflict(visit: Visit, info: NoteInfo, theirs: str) -> str | None:
+def merged_without_conflict(visit: Visit, info: NoteInfo, present_text: str) -> str | None:
     """Merge the typed text with changes that others made since the form was opened.
 
     None if no one else changed the note, or if both changed the same lines. Also None if the present
     text seems to hold instructions, because a person has to look at it first.
 
-    theirs: the present text of the note.
+    present_text: the present text of the note.
     """
     is_first_try = _MINE not in visit.fields and "base" in visit.fields
     if not is_first_try or info.suspicious or visit.fields["checksum"] == info.checksum:
         return None
-    merged = _merged(visit, theirs)
+    merged = _merged(visit, present_text)
     return None if merged.conflicts else merged.text()
 
 
@@ -232,7 +235,7 @@ def author_meanwhile(visit: Visit, info: NoteInfo) -> str:
     return authors_since(visit.memory, info, visit.fields["checksum"], visit.language)
 
 
-def conflict(visit: Visit, info: NoteInfo, status: int = 409) -> Response:
+def show_conflict(visit: Visit, info: NoteInfo, status: int = 409) -> Response:
     """Show the form again, with the typed text and the present text of the note merged.
 
     Where both changed the same lines, ask which to keep.
@@ -250,34 +253,35 @@ def conflict(visit: Visit, info: NoteInfo, status: int = 409) -> Response:
             status,
             note=note,
             merged=merged,
-            mine=typed(visit),
+            mine=typed_text(visit),
             base=base,
             author=author,
         )
-    theirs = note.text.replace("\r\n", "\n")
-    return form(
+    present_text = note.text.replace("\r\n", "\n")
+    return show_form(
         visit,
         note,
-        merged.text(),
-        note.text,
-        status,
+        text=merged.text(),
+        base=note.text,
+        status=status,
         merged=merged,
         author=author,
-        difference=differences.between(base or theirs, theirs),
+        difference=differences.between(base or present_text, present_text),
     )
 
 
-def with_secret(visit: Visit, info: NoteInfo, refused: SecretRefused) -> Response:
+def ask_about_secret(visit: Visit, info: NoteInfo, refused: SecretRefused) -> Response:
     """Show the form again, with the typed text and the question about the secret in it."""
     note = visit.memory.read(info, count=False)
     # The note may have changed since the gate looked at the text.
     if visit.fields["checksum"] != note.checksum:
-        return conflict(visit, info)
+        return show_conflict(visit, info)
     visit.ask_about(refused)
-    return form(visit, note, decided(visit, note.text), note.text, 400)
+    text = text_to_save(visit, note.text)
+    return show_form(visit, note, text=text, base=note.text, status=400)
 
 
-def gone(visit: Visit, place: tuple[str, str]) -> Response:
+def offer_as_new_note(visit: Visit, place: tuple[str, str]) -> Response:
     """Offer the typed text as a new note, because the note was deleted while the form was open.
 
     A header that cannot be read stays in the text.
@@ -288,9 +292,9 @@ def gone(visit: Visit, place: tuple[str, str]) -> Response:
     name_of_file = path.rpartition("/")[2].removesuffix(".md")
     # The text after a conflict (_MINE) or as it was typed, without the title and the tags of the
     # form: these cannot be put into a header that cannot be read.
-    text = typed(visit) if _MINE in visit.fields else _as_typed(visit)
+    text = typed_text(visit) if _MINE in visit.fields else _as_typed(visit)
     if _has_readable_header(text):
-        header, body = differences.split(typed(visit))
+        header, body = differences.split(typed_text(visit))
         title = str(header.get("title") or name_of_file)
         tags = ", ".join(united(listed_texts(header.get("tags"))))
     else:

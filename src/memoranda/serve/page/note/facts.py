@@ -111,14 +111,14 @@ def facts_of(memory: MemorySession, info: NoteInfo, outgoing: Sequence[Edge]) ->
         origin = origins[observation.line]
         facts.append(
             Fact(
-                observation.category or "",
-                inline_html(words, info.project, info.path, targets),
-                [redacted(tag) for tag in observation.tags],
-                redacted(observation.context or ""),
-                observation.line,
-                words_of_links(words),
-                origin.writer,
-                origin.time,
+                category=observation.category or "",
+                html=inline_html(words, info.project, info.path, targets),
+                tags=[redacted(tag) for tag in observation.tags],
+                context=redacted(observation.context or ""),
+                line=observation.line,
+                words=words_of_links(words),
+                writer=origin.writer,
+                time=origin.time,
             )
         )
     return facts
@@ -143,15 +143,15 @@ def fact_of_relation(
     url = note_url(edge.note.project, edge.note.path)
     html = Markup('<a href="{}">{}</a>').format(url, flat(redacted(edge.note.title)))
     return Fact(
-        name,
-        html,
-        (),
-        redacted(edge.context or ""),
-        edge.line,
-        edge.target,
-        writer_of(info),
-        info.created,
-        newer.new,
+        category=name,
+        html=html,
+        tags=(),
+        context=redacted(edge.context or ""),
+        line=edge.line,
+        words=edge.target,
+        writer=writer_of(info),
+        time=info.created,
+        newer=newer.new,
         is_asked=newer.is_asked,
     )
 
@@ -172,6 +172,7 @@ def _origins_of_lines(
     unknown = {number: lines[number - 1] for number in numbers if number <= len(lines)}
     steps = history_through_moves(memory, info.project, info.path, limit=_MAX_CHANGES)
     revisions = memory.revisions_of([step.change for step in steps])
+    # An undone change, and its undo, do not count.
     standing = Standing()
     for step in steps:
         if not standing.counts(step.change):
@@ -183,7 +184,8 @@ def _origins_of_lines(
             if revision.is_text_lost:
                 return origins
             lines_before = set(_lines_of(revision.before or ""))
-            for number in [key for key, line in unknown.items() if line not in lines_before]:
+            new_lines = [number for number, line in unknown.items() if line not in lines_before]
+            for number in new_lines:
                 origins[number] = _origin(step.change)
                 del unknown[number]
     return origins
@@ -203,6 +205,7 @@ def newer_statements(
     """
     by_row: dict[int, dict[int, Contradiction]] = {}
     pairs = unanswered_contradictions(memory, infos)
+    # Of several contradictions of a line, the newest statement is set last, and stays.
     for pair in sorted(pairs, key=lambda pair: pair.new.moment):
         is_list_item = not pair.old.claim.stop
         line = pair.old.claim.line if is_list_item else 0
@@ -239,12 +242,11 @@ def contradicting(
 
     None if no statement contradicts it.
     """
+    # A fact is also read with the name before it: "Ann lives in Porto".
     sentences = [words, f"{name} {words}"] if name else [words]
-    claims = [
-        claim
-        for sentence in sentences
-        for claim in (*_claims_in(sentence), *_claims_of_work(sentence))
-    ]
+    claims: list[Claim] = []
+    for sentence in sentences:
+        claims += [*_claims_in(sentence), *_claims_of_work(sentence)]
     later = [
         statement
         for statement in statements
@@ -256,8 +258,9 @@ def contradicting(
 
 def _claims_in(sentence: str) -> Iterator[Claim]:
     """Yield the claim of a sentence, if it makes one."""
-    living = _MOVED_ZH.sub("住在", _MOVED.sub("lives in", sentence))
-    claim = claim_of(living.rstrip("了"))
+    # Somebody who moved to a place lives there: "moved to Porto" is read as "lives in Porto".
+    as_living = _MOVED_ZH.sub("住在", _MOVED.sub("lives in", sentence))
+    claim = claim_of(as_living.rstrip("了"))
     if claim is not None:
         yield claim
 
@@ -301,7 +304,7 @@ def can_take_out(memory: MemorySession, info: NoteInfo) -> bool:
     return not info.locked and not memory.holds_entities(info.project)
 
 
-def take_out(memory: MemorySession, info: NoteInfo, line: int, checksum: str) -> None:
+def take_fact_out(memory: MemorySession, info: NoteInfo, line: int, checksum: str) -> None:
     """Take a fact out of its note.
 
     line: its line in the file.

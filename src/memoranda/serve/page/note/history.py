@@ -23,7 +23,7 @@ from memoranda.index.rows import NoteInfo
 from memoranda.ledger.change import UNLINKED, Change
 from memoranda.note.edit import Rewrite
 from memoranda.serve.page.note.secret_question import have_secret
-from memoranda.serve.page.paging import part
+from memoranda.serve.page.paging import page_of_list
 from memoranda.serve.page.today.change_rows import undone_in
 from memoranda.serve.page.visit import Visit
 from memoranda.serve.page.words.titles import title_of_path, title_of_revision
@@ -47,12 +47,13 @@ def show(visit: Visit, place: Place, *, is_gone: bool = False) -> Response:
     newest_steps = history_through_moves(
         visit.memory, project, path, limit=offset + _CHANGES_PER_PAGE + 1
     )
-    listed = part(newest_steps[offset:], offset, _CHANGES_PER_PAGE)
+    listed = page_of_list(newest_steps[offset:], offset, _CHANGES_PER_PAGE)
     if is_gone and not listed.rows:
         raise NotFound(path, project)
     # `_title` finds the note, which reads a file that an editor saved: the history then keeps the
     # text that it replaced. So it comes before `_rows`, which shows that edit.
     title = _title(visit, place, newest_steps)
+    # The last change of the page before this one. The first page has none before it.
     newer = newest_steps[offset - 1] if 0 < offset <= len(newest_steps) else None
     rows = _rows(visit.memory, listed.rows, place, newer=newer)
     listed = replace(listed, rows=rows)
@@ -139,7 +140,7 @@ def _rows(
             "differences": step_differences,
             "undone_by": undone.get(change.number),
             "refusal": refusals.get(change.number),
-            # The text of an earlier place would be restored at that place.
+            # The text of an earlier place would be restored there, so it is not offered.
             "may_restore": changed_text and step.place == place and _has_text_before(change, place),
             "undoes": change.undoes,
             "is_of_other": _is_of_other_note(step, step_differences),
@@ -156,7 +157,8 @@ def _is_of_other_note(step: PlacedChange, step_differences: Sequence[Difference]
     step_differences: what it changed in this note.
     """
     change = step.change
-    is_about_this = step.place_before is not None or (change.project, change.path) == step.place
+    has_moved_this = step.place_before is not None
+    is_about_this = has_moved_this or (change.project, change.path) == step.place
     if is_about_this or is_upkeep([change]) or change.verb in ("merge", "rename"):
         return False
     # An undo is about every note that it gives an older text, but not about one that it unlinks.

@@ -28,11 +28,13 @@ def authors_since(memory: MemorySession, info: NoteInfo, checksum: str, language
     language: the language of the words for authors without a name.
     """
     steps = history_through_moves(memory, info.project, info.path, limit=_MAX_CHANGES)
+    # The history may have no change at all: then only an editor can have changed the file.
     authors = list(_authors(memory, steps, checksum)) or [EDITOR]
     if not _is_known(steps, checksum):
         authors = authors[:1]
-    first_comes_first = dict.fromkeys(reversed(authors))
-    names = [translated(language, author) for author in first_comes_first]
+    # Each author once, who changed the note first is the first.
+    in_order_of_time = dict.fromkeys(reversed(authors))
+    names = [translated(language, author) for author in in_order_of_time]
     return joined_names(language, names)
 
 
@@ -59,7 +61,7 @@ def _authors(memory: MemorySession, steps: Sequence[PlacedChange], checksum: str
         if _wrote(step.change, checksum):
             return
         yield _author_of(step.change)
-        # Before the change, the note had this text.
+        # Before the change, the note had the text with the checksum, so earlier ones do not count.
         if _replaced(step.change, checksum):
             return
 
@@ -76,8 +78,10 @@ def _is_known(steps: Sequence[PlacedChange], checksum: str) -> bool:
 
 
 def _wrote(change: Change, checksum: str) -> bool:
+    """Whether a change wrote the text with a checksum, which may be the beginning of the whole one."""
     return any((touched.new or "").startswith(checksum) for touched in change.texts())
 
 
 def _replaced(change: Change, checksum: str) -> bool:
+    """Whether a change replaced the text with a checksum, which may be the beginning of the whole one."""
     return any((touched.old or "").startswith(checksum) for touched in change.texts())

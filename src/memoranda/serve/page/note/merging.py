@@ -41,7 +41,9 @@ class Block(NamedTuple):
         decision: MINE, THEIRS or BOTH, for a place that both edits changed.
         """
         if not self.is_conflict:
-            return list(self.mine if self.theirs == self.base else self.theirs)
+            # If both edits are the same, either will do.
+            is_changed_by_them = self.theirs != self.base
+            return list(self.theirs if is_changed_by_them else self.mine)
         if decision == MINE:
             return list(self.mine)
         if decision == THEIRS:

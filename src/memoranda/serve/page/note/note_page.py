@@ -125,7 +125,7 @@ def show(visit: Visit) -> Response:
     if visit.is_post:
         return _carry_out_form(visit)
     if part_name == "meanwhile":
-        return editing.meanwhile(visit, _place(visit))
+        return editing.show_meanwhile(visit, _place(visit))
     if part_name == "history":
         return note_history.show(visit, _place(visit))
     try:
@@ -149,7 +149,7 @@ def _show_view(visit: Visit, info: NoteInfo, part_name: str | None) -> Response:
     since = visit.memory.journal_stamp()
     note = visit.memory.read(info, count=False)
     if part_name == "edit":
-        return editing.form(visit, note, note.text, note.text, since=since)
+        return editing.show_form(visit, note, text=note.text, base=note.text, since=since)
     return _page(visit, info, note)
 
 
@@ -240,12 +240,13 @@ def _with_contradictions(
     first_line = _first_line(note.text, body)
     if first_line is None or not contradicted:
         return as_html(body, note.project, note.path, targets), list(contradicted)
+    # The lines of facts count from 1 in the file, those of `as_html` from 0 in the shown text.
     by_line = {item.line - 1 - first_line: item for item in contradicted if item.line}
     against = {
         line: visit.piece("against.html", newer=item.newer) for line, item in by_line.items()
     }
     html = as_html(body, note.project, note.path, targets, against)
-    # The lines that are left in `against` are not those of list items.
+    # `as_html` has taken the lines of list items out of `against`. The others could not be marked.
     elsewhere = [item for item in contradicted if not item.line]
     elsewhere += [by_line[line] for line in against]
     return html, elsewhere
@@ -280,6 +281,7 @@ def _links(
     """
     outside_text = _not_shown(outgoing, html)
     links = {"in": _notes_of_links(incoming), "out": _notes_of_links(outside_text[:_MAX_LINKS])}
+    # The notes of each direction whose links have no name.
     plain_rows = [{note.row for note, names in notes if not names} for notes in links.values()]
     in_both = set.intersection(*plain_rows)
     links["both"] = [pair for pair in links["in"] if pair[0].row in in_both]
@@ -386,6 +388,7 @@ def _redirect_to(visit: Visit, info: NoteInfo) -> Response:
 def _is_of_former_place(visit: Visit, info: NoteInfo) -> bool:
     """Whether the address of the request names another place of a memory than the present one."""
     is_memory = visit.request.path_params.get("project") in MEMORY_PROJECTS
+    # The address of a memory finds it by its id, wherever it is.
     address = note_url(info.project, info.path, visit.request.path_params.get("path", ""))
     return is_memory and unquote(address) != str(visit.request.scope["path"])
 
@@ -410,7 +413,7 @@ def _carry_out_form(visit: Visit) -> Response:
         return visit.back(note_url(*place))
     info = _note_to_change(visit, place)
     if info is None:
-        return editing.gone(visit, place)
+        return editing.offer_as_new_note(visit, place)
     question = _question(visit, info)
     if question is not None:
         return question
@@ -455,7 +458,7 @@ def _question(visit: Visit, info: NoteInfo) -> Response | None:
         return merge_pages.ask(visit, info)
     if action == "edit":
         try:
-            return editing.asked_again(visit, info)
+            return editing.form_instead_of_saving(visit, info)
         except KeyError as missing_field:
             raise InvalidInput(f"edit needs the field {missing_field}") from None
     return None
@@ -466,13 +469,16 @@ def _save_edit(visit: Visit, info: NoteInfo) -> Response:
     try:
         return _carry_out_action(visit, info)
     except Conflict:
-        return editing.conflict(visit, info)
+        return editing.show_conflict(visit, info)
     except SecretRefused as refused:
-        return editing.with_secret(visit, info, refused)
+        return editing.ask_about_secret(visit, info, refused)
 
 
 def _carry_out_action(visit: Visit, info: NoteInfo) -> Response:
     """Do the action of a form to a note, then redirect to its page, which may have moved."""
-    new_place = note_actions.act(visit, info)
-    target = visit.fields.get("back") or (visit.note_address(new_place) if new_place else HOME)
+    info_after = note_actions.act(visit, info)
+    target = visit.fields.get("back")
+    if not target:
+        # A note that was deleted has no page any more.
+        target = visit.note_address(info_after) if info_after else HOME
     return visit.back(target)

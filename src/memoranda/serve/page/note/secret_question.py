@@ -48,7 +48,14 @@ def mode_for(memory: MemorySession, fields: Mapping[str, str]) -> str | None:
     """
     if memory.secret_mode != WARN:
         return None
-    return {MASK: REDACT, KEEP: None}.get(fields.get(FIELD, ""), REFUSE)
+    choice = fields.get(FIELD, "")
+    if choice == MASK:
+        return REDACT
+    # The settings say WARN, which saves the text as it is.
+    if choice == KEEP:
+        return None
+    # Nothing is chosen yet, so the form is refused, and the question is asked.
+    return REFUSE
 
 
 def question_of(
@@ -72,10 +79,10 @@ def question_of(
     if is_maskable is None:
         is_maskable = is_in_text
     return SecretQuestion(
-        refused.why,
-        refused.rule,
-        refused.line,
-        "" if is_in_text else refused.where,
+        why=refused.why,
+        rule=refused.rule,
+        line=refused.line,
+        part="" if is_in_text else refused.where,
         # A form that was refused although it was masked has its secret in another part.
         may_mask=may_keep and is_maskable and fields.get(FIELD) != MASK,
         may_keep=may_keep,

@@ -136,10 +136,14 @@ def _known_facts(facts: Iterable[_KnownFact], told_ids: Container[str]) -> _Know
     told_claims: list[_KnownFact] = []
     untold_claims: list[_KnownFact] = []
     for fact in facts:
-        if fact.is_confirmed:
-            (pinned if fact.is_only_pinned else confirmed).append(fact)
+        if fact.is_confirmed and fact.is_only_pinned:
+            pinned.append(fact)
+        elif fact.is_confirmed:
+            confirmed.append(fact)
+        elif fact.info.id in told_ids:
+            told_claims.append(fact)
         else:
-            (told_claims if fact.info.id in told_ids else untold_claims).append(fact)
+            untold_claims.append(fact)
     # What is told comes first, and names its group.
     groups_of_claims = _groups([*told_claims, *untold_claims])
     return _KnownFacts(
@@ -170,15 +174,15 @@ def _known_fact(
     if entry.info.row in contradicted_rows:
         contradicted = contradicted_in(memory, entry.info, memory.outgoing(entry.info))
     return _KnownFact(
-        entry.info,
-        "" if words.startswith(title) else title,
-        words,
-        entry.why,
-        entry.is_confirmed,
-        entry.why != _SOME_LINES,
-        entry.is_only_pinned,
-        text_origin(memory, entry.info),
-        contradicted,
+        info=entry.info,
+        title="" if words.startswith(title) else title,
+        text=words,
+        why=entry.why,
+        is_confirmed=entry.is_confirmed,
+        is_whole=entry.why != _SOME_LINES,
+        is_only_pinned=entry.is_only_pinned,
+        origin=text_origin(memory, entry.info),
+        contradicted=contradicted,
     )
 
 

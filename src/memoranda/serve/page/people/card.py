@@ -50,27 +50,33 @@ def said_facts(memory: MemorySession, name: str, memories: Iterable[_Learned]) -
         # Masked before it is taken apart: a part of a secret does not look like one.
         sentence = memory.rules_for_reading().redacted(learned.info.title)
         for said in facts_in_sentence(sentence, name):
-            values = [fact.key for fact in facts if fact.category == said.label]
+            keys_of_label = [fact.key for fact in facts if fact.category == said.label]
             fact = _fact_of_sentence(memory, learned.info, said)
-            is_new = fact.key not in values and len(values) < _MAX_VALUES
+            is_new = fact.key not in keys_of_label and len(keys_of_label) < _MAX_VALUES
             if is_new and said.label not in closed_labels:
                 facts.append(fact)
+            # The memories that follow are older, so their values no longer hold.
             if said.holds_alone:
                 closed_labels.add(said.label)
     return facts
 
 
 def _fact_of_sentence(memory: MemorySession, info: NoteInfo, said: SentenceFact) -> Fact:
+    """Return what a memory says of a name as a fact of the card.
+
+    info: the memory, which is one sentence. So the fact has no line.
+    said: the fact in that sentence.
+    """
     origin = text_origin(memory, info)
     return Fact(
-        said.label,
-        Markup(escape(flat(said.value))),
-        (),
-        "",
-        0,
-        said.value,
-        origin.writer,
-        origin.time,
+        category=said.label,
+        html=Markup(escape(flat(said.value))),
+        tags=(),
+        context="",
+        line=0,
+        words=said.value,
+        writer=origin.writer,
+        time=origin.time,
         source=info,
         holds_alone=said.holds_alone,
     )
@@ -88,19 +94,21 @@ def compare_with_said(name: str, fact_lists: Sequence[Sequence[Fact]], said: lis
     """
     for fact in chain.from_iterable(fact_lists):
         labels = labels_of_fact(fact.category, fact.words, name)
-        for other in [item for item in said if item.category in labels]:
-            assert other.source is not None
-            if fold(other.words) in fold(fact.words):
+        # A copy, since facts are removed from `said` meanwhile.
+        like_facts = [said_fact for said_fact in said if said_fact.category in labels]
+        for said_fact in like_facts:
+            assert said_fact.source is not None
+            if fold(said_fact.words) in fold(fact.words):
                 # The memory says the same, so it need not be shown. But if something contradicts
                 # the fact, the memory may be what is true now.
                 if fact.newer is None:
-                    said.remove(other)
-            elif other.holds_alone and other.time > fact.time:
-                claim = Claim("", name, other.words, 0)
-                fact.newer = fact.newer or Statement(other.source, claim)
-            elif other.holds_alone:
+                    said.remove(said_fact)
+            elif said_fact.holds_alone and said_fact.time > fact.time:
+                claim = Claim(subject="", name=name, value=said_fact.words, line=0)
+                fact.newer = fact.newer or Statement(said_fact.source, claim)
+            elif said_fact.holds_alone:
                 # The memory says something else, and is older.
-                said.remove(other)
+                said.remove(said_fact)
 
 
 def nest_contradicted(name: str, facts: Sequence[Fact], contradicted: list[Fact]) -> None:

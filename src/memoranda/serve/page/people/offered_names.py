@@ -53,13 +53,13 @@ class _NamesOfNotes:
 
 def names_for(visit: Visit, text: str) -> list[OfferedName]:
     """Return the names that a query may mean, the likeliest first, at most _MAX_NAMES."""
-    wanted = " ".join(fold(text).split())
-    if not wanted:
+    typed = " ".join(fold(text).split())
+    if not typed:
         return []
-    wanted_forms = [wanted, *other_forms(wanted)]
+    typed_forms = [typed, *other_forms(typed)]
     by_rank: dict[int, list[OfferedName]] = {}
     for offered in _all_names(visit):
-        ranks = [_rank(form, offered.folded) for form in wanted_forms]
+        ranks = [_rank(form, offered.folded) for form in typed_forms]
         rank = min((rank for rank in ranks if rank is not None), default=None)
         if rank is not None:
             by_rank.setdefault(rank, []).append(offered)
@@ -75,25 +75,28 @@ def is_meant_alone(text: str, name: str) -> bool:
 
     text, name: as they are written.
     """
-    wanted = " ".join(fold(text).split())
-    ranks = [_rank(form, fold(name)) for form in (wanted, *other_forms(wanted))]
+    typed = " ".join(fold(text).split())
+    ranks = [_rank(form, fold(name)) for form in (typed, *other_forms(typed))]
     return any(rank is not None and rank < _RANK_INSIDE for rank in ranks)
 
 
-def _rank(wanted: str, name: str) -> int | None:
+def _rank(typed: str, name: str) -> int | None:
     """Return how likely a query means a name: the lower, the likelier. None if it does not mean it.
 
-    wanted, name: both folded.
+    For the name "ann lee": "ann lee" has 0, "an" has 1, "lee" has 2, and "when did ann lee call"
+    has _RANK_INSIDE.
+
+    typed, name: both folded.
     """
-    if name == wanted:
+    if name == typed:
         return 0
-    if name.startswith(wanted):
+    if name.startswith(typed):
         return 1
     # Some scripts write words without blanks between them, so a word may begin anywhere.
-    begins_word = f" {wanted}" in name or (not wanted.isascii() and wanted in name)
+    begins_word = f" {typed}" in name or (not typed.isascii() and typed in name)
     if begins_word:
         return 2
-    is_inside = f" {name} " in f" {wanted} " or (not name.isascii() and name in wanted)
+    is_inside = f" {name} " in f" {typed} " or (not name.isascii() and name in typed)
     if is_inside and len(name) >= _MIN_CHARACTERS_INSIDE:
         return _RANK_INSIDE
     return None

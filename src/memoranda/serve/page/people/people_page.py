@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from itertools import chain
 from typing import NamedTuple
 
 from starlette.responses import Response
@@ -128,10 +129,13 @@ def show(visit: Visit) -> Response:
     max_names = _OF_ONE_KIND if kind else _FIRST
     visit.begin_page()
     memory = visit.memory
-    places = {each_kind: _named(memory, each_kind) for each_kind in KINDS}
+    places_by_kind = {any_kind: _named(memory, any_kind) for any_kind in KINDS}
+    shown_kinds = [kind] if kind else list(KINDS)
     lists = {
-        shown_kind: _names(memory, shown_kind, places, words, offset, max_names)
-        for shown_kind in ([kind] if kind else KINDS)
+        shown_kind: _names(
+            memory, shown_kind, places_by_kind, words=words, offset=offset, max_names=max_names
+        )
+        for shown_kind in shown_kinds
     }
     of_people = Query(category="people", archived=False, order="created")
     memories, total = memory.list(of_people, limit=_MAX_MEMORIES)
@@ -150,6 +154,7 @@ def _names(
     memory: MemorySession,
     kind: str,
     places_by_kind: Mapping[str, Sequence[list[NotePlace]]],
+    *,
     words: str,
     offset: int,
     max_names: int,
@@ -171,13 +176,15 @@ def _names(
         folded_words = fold(words)
         names = [places for places in names if folded_words in fold(places[0].title)]
     names_shown = names[offset : offset + max_names]
-    ids = tuple(place.id for places in names_shown for place in places)
+    ids = tuple(place.id for place in chain.from_iterable(names_shown))
     infos, _ = memory.list(Query(ids=ids), limit=0)
     links = count_incoming(memory, infos, _MAX_LINKS)
     info_by_id = {info.id: info for info in infos}
     # A sentence with several names is only about some of them, so all names must be known.
     newest = _newest(memory, KINDS[kind].category)
-    folded_names = [fold(places[0].title) for named in places_by_kind.values() for places in named]
+    # The places of a name differ in case only, so the first tells the name.
+    all_names = chain.from_iterable(places_by_kind.values())
+    folded_names = [fold(places[0].title) for places in all_names]
     rows = []
     for places in names_shown:
         own_infos = [info_by_id[place.id] for place in places if place.id in info_by_id]
@@ -238,13 +245,14 @@ def _role_words(
     infos: the notes of the name.
     newest: (folded title, note) of the newest memories.
     """
-    said_role = ("", "")
-    said_at = ""
-    said = _role_said(name, newest)
-    if said is not None:
-        memory_info, sentence_fact = said
-        said_role = (sentence_fact.label, sentence_fact.value)
-        said_at = memory_info.created
+    # What the newest memory says, and when it was written. "" if no memory says it.
+    role_in_memory = ("", "")
+    memory_time = ""
+    memory_and_fact = _role_said(name, newest)
+    if memory_and_fact is not None:
+        memory_info, sentence_fact = memory_and_fact
+        role_in_memory = (sentence_fact.label, sentence_fact.value)
+        memory_time = memory_info.created
 
     for info in infos:
         if memory.is_held_back(info):
@@ -253,9 +261,12 @@ def _role_words(
             is_role = (fact.category or "").casefold() in _ROLES
             if not is_role:
                 continue
-            is_said_later = said_at and said_at > text_origin(memory, info).time
-            return said_role if is_said_later else ("", words_of_fact(fact))
-    return said_role
+            # The first fact of this kind decides. Its time is only looked up if a memory has another
+            # role, since that takes long.
+            if memory_time and memory_time > text_origin(memory, info).time:
+                return role_in_memory
+            return "", words_of_fact(fact)
+    return role_in_memory
 
 
 def _role_said(

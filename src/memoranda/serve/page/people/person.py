@@ -40,7 +40,7 @@ from memoranda.serve.page.note.facts import (
     facts_of,
     newer_statements,
     statements_of,
-    take_out,
+    take_fact_out,
 )
 from memoranda.serve.page.people.card import compare_with_said, nest_contradicted, said_facts
 from memoranda.serve.page.people.people_page import KINDS, titles_of
@@ -151,16 +151,16 @@ def show(visit: Visit) -> Response:
         raise InvalidInput("Say a name.")
     about = _about(visit.memory, name)
     linked_notes = chain.from_iterable(related.notes for related in about.relations)
+    # Links from other notes that have no name say little, so they are not among the connections.
+    connections = []
+    for related in about.relations:
+        if related.name or not related.is_incoming:
+            connections += [(related, info) for info in related.notes]
     return visit.html(
         "about.html",
         about=about,
         titles={info.row: shown_title(visit, info) for info in linked_notes},
-        connections=[
-            (related, info)
-            for related in about.relations
-            if related.name or not related.is_incoming
-            for info in related.notes
-        ],
+        connections=connections,
         cards=_cards(about),
         most_facts=_MAX_FACTS,
         most_shown=_SHOWN,
@@ -178,7 +178,8 @@ def _judge(visit: Visit) -> None:
     elif choice == "forget":
         memory.delete(info)
     elif choice == "take_out":
-        take_out(memory, info, visit.number("line", 0), visit.text("checksum"))
+        line = visit.number("line", 0)
+        take_fact_out(memory, info, line, visit.text("checksum"))
     else:
         raise InvalidInput('`do` must be one of "confirm", "forget", "take_out"')
 
@@ -218,6 +219,8 @@ def _parts(memory: MemorySession, infos: Sequence[NoteInfo]) -> list[Part]:
     """
     newer = newer_statements(memory, infos)
     parts = [_part(memory, info, newer.get(info.row, {})) for info in infos]
+    # The second sort keeps the order of the first among parts that are equal in it. False sorts
+    # before True.
     parts.sort(key=lambda part: part.info.changed, reverse=True)
     return sorted(parts, key=lambda part: part.is_claim)
 
@@ -477,8 +480,8 @@ def _naming(memory: MemorySession, infos: Sequence[NoteInfo], name: str) -> list
     """Return the notes whose text has a name as whole words: `Ann`, but not `Anna`."""
     folded_name = fold(name)
     # Scripts without spaces have no whole words.
-    edge = r"\b" if folded_name.isascii() else ""
-    pattern = re.compile(f"{edge}{re.escape(folded_name)}{edge}")
+    word_edge = r"\b" if folded_name.isascii() else ""
+    pattern = re.compile(f"{word_edge}{re.escape(folded_name)}{word_edge}")
     texts = contents(memory, infos)
     return [info for info, text in zip(infos, texts, strict=True) if pattern.search(fold(text))]
 

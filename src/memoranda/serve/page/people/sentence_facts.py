@@ -88,10 +88,13 @@ def facts_in_sentence(sentence: str, name: str) -> Iterator[SentenceFact]:
     words = sentence[beginning.end() :]
     is_now = _NOW.search(words) is not None
     for kind in _kinds():
-        found = kind.pattern.search(words)
-        if found is not None:
-            (value,) = [text for text in found.groups() if text is not None]
-            yield SentenceFact(kind.label, value.strip(), kind.is_single or is_now)
+        match = kind.pattern.search(words)
+        if match is not None:
+            # Each form in the pattern has a group for the value, and one form has matched.
+            (value,) = [text for text in match.groups() if text is not None]
+            # "Ann works on Wiki now" says that she works on nothing else.
+            holds_alone = kind.is_single or is_now
+            yield SentenceFact(kind.label, value.strip(), holds_alone)
 
 
 def labels_of_fact(category: str, words: str, name: str) -> list[str]:
@@ -161,8 +164,12 @@ def _places_of_names(sentence: str, names: Iterable[str]) -> list[tuple[int, int
         if not name or name not in sentence:
             continue
         # Scripts without spaces have no whole words.
-        edge = r"\b" if name.isascii() else ""
-        for found in re.finditer(f"{edge}{re.escape(name)}{edge}", sentence):
-            if not any(start < found.end() and found.start() < stop for start, stop, _ in places):
-                places.append((found.start(), found.end(), name))
+        word_edge = r"\b" if name.isascii() else ""
+        for match in re.finditer(f"{word_edge}{re.escape(name)}{word_edge}", sentence):
+            # Longer names come first, so a place that is taken has a longer name.
+            is_taken = any(
+                start < match.end() and match.start() < stop for start, stop, _ in places
+            )
+            if not is_taken:
+                places.append((match.start(), match.end(), name))
     return sorted(places)

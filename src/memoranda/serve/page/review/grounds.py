@@ -36,7 +36,7 @@ def grounds_of(visit: Visit, item: ReviewItem, notes: Sequence[Note]) -> list[st
     if item.kind == "contradiction" and item.quotes:
         return _of_contradiction(visit, item.quotes, notes)
     if item.kind == "claim" and notes:
-        who = _first_word(visit.language, notes[0])
+        who = _writer_at_start(visit.language, notes[0])
         return [
             translated(
                 visit.language,
@@ -132,23 +132,26 @@ def _of_contradiction(visit: Visit, quotes: Sequence[Quote], notes: Sequence[Not
         sentences.append(translated(language, "Both lines are in one note."))
         return sentences
     days = {"day": _day(visit, notes[0]), "other_day": _day(visit, notes[1])}
-    who = _first_word(language, notes[0])
+    who = _writer_at_start(language, notes[0])
     if writer_of(notes[0]) == writer_of(notes[1]):
         sentence = "{who} wrote both: the first ({day}) and the second ({other_day})."
         sentences.append(translated(language, sentence, who=who, **days))
     else:
         sentence = "{who} wrote the first ({day}), {other} the second ({other_day})."
-        other = _later_word(language, notes[1])
+        other = _writer_within(language, notes[1])
         sentences.append(translated(language, sentence, who=who, other=other, **days))
     # Whether other notes say the same as one of the two
     if max(first.notes, second.notes) > 1:
         sentence = "The first is in {first}, the second in {second}."
-        weights = {"first": _weight(language, first), "second": _weight(language, second)}
+        weights = {
+            "first": _notes_and_writers(language, first),
+            "second": _notes_and_writers(language, second),
+        }
         sentences.append(translated(language, sentence, **weights))
     return sentences
 
 
-def _weight(language: str, quote: Quote) -> str:
+def _notes_and_writers(language: str, quote: Quote) -> str:
     """Return how many notes make a statement, and of how many writers."""
     notes = counted(language, "one note", "{n} notes", quote.notes)
     if quote.notes == 1:
@@ -157,13 +160,13 @@ def _weight(language: str, quote: Quote) -> str:
     return translated(language, "{notes} of {writers}", notes=notes, writers=writers)
 
 
-def _first_word(language: str, note: Note) -> str:
+def _writer_at_start(language: str, note: Note) -> str:
     """Return the writer of a note at the beginning of a sentence."""
     name = translated(language, writer_of(note))
     return name[:1].upper() + name[1:]
 
 
-def _later_word(language: str, note: Note) -> str:
+def _writer_within(language: str, note: Note) -> str:
     """Return the writer of a note in the middle of a sentence."""
     writer = writer_of(note)
     return translated(language, "you" if writer == _YOU else writer)

@@ -11,7 +11,7 @@ from memoranda.engine import MemorySession
 from memoranda.errors import MemorandaError
 from memoranda.index.rows import NoteInfo
 from memoranda.note.names import Looseness
-from memoranda.serve.page.addresses import noted
+from memoranda.serve.page.addresses import note_of_ref
 from memoranda.serve.page.near_titles import nearest
 from memoranda.serve.page.note.actions import are_memories, text_to_add
 from memoranda.serve.page.people.person import notes_called
@@ -35,7 +35,7 @@ def show(visit: Visit) -> Response:
 
     `other` goes into `note`. It is a title as somebody typed it, or names a note exactly.
     """
-    return ask(visit, noted(visit.memory, visit.text("note")))
+    return ask(visit, note_of_ref(visit.memory, visit.text("note")))
 
 
 def ask(visit: Visit, info: NoteInfo) -> Response:
@@ -184,7 +184,7 @@ def _other_title(visit: Visit, info: NoteInfo, status: int, **values: Any) -> Re
 def _notes_named(memory: MemorySession, text: str) -> list[NoteInfo]:
     """Return the notes that a text names: one by its id or place, else all notes of this name."""
     try:
-        exact = noted(memory, text, looseness=Looseness.EXACT)
+        exact = note_of_ref(memory, text, looseness=Looseness.EXACT)
         is_exact = exact.id == text or text.startswith(f"{exact.project}/")
         if is_exact:
             return [exact]

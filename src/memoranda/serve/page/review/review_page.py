@@ -224,6 +224,7 @@ def _triage_values(visit: Visit, items: Sequence[ReviewItem]) -> dict[str, Any]:
 
 def _in_order(items: Sequence[ReviewItem]) -> list[ReviewItem]:
     """Return the questions about suspicious notes, then the others in their order."""
+    # False sorts before True.
     return sorted(items, key=lambda item: item.kind != _SUSPICIOUS)
 
 
@@ -305,7 +306,13 @@ def _questions_alike(visit: Visit, items: Sequence[ReviewItem], question: Questi
     # After the answer, the first question that it does not settle is shown.
     next_item = next((item for item in items if item.key not in alike_keys), None)
     following = REVIEW if next_item is None else _address(visit, next_item)
-    return Alike("\n".join(alike_keys), len(alike_keys), writer, choice, following)
+    return Alike(
+        keys="\n".join(alike_keys),
+        count=len(alike_keys),
+        writer=writer,
+        choice=choice,
+        following=following,
+    )
 
 
 def _shared_main_choice(question: Question) -> Choice | None:
@@ -322,7 +329,7 @@ def _writer_by_question(visit: Visit, items: Sequence[ReviewItem]) -> dict[str, 
 
     Questions without a note, or whose note is gone, are left out.
     """
-    ids = {item.key: item.refs[0].partition(":")[0] for item in items if item.refs}
+    ids = {item.key: _id_in(item.refs[0]) for item in items if item.refs}
     # `limit=0` means no limit; the ids are the limit.
     infos, _ = visit.memory.list(Query(ids=tuple(ids.values())), limit=0)
     writer_by_id = {info.id: writer_of(info) for info in infos}
@@ -335,8 +342,8 @@ def _question(visit: Visit, item: ReviewItem) -> Question:
     is_of_two_things = item.kind == _MERGE and not say_the_same(notes)
     question = Question(
         item,
-        TITLES[item.kind],
-        _reasons(visit, item, notes),
+        title=TITLES[item.kind],
+        reasons=_reasons(visit, item, notes),
         grounds=grounds_of(visit, item, notes),
         is_of_two_things=is_of_two_things,
         panes=panes_of(notes),
@@ -367,12 +374,18 @@ def _notes_of_question(memory: MemorySession, item: ReviewItem) -> list[Note]:
     if len(item.lines) >= 2:
         return []
     notes: list[Note] = []
-    # A reference may also name a line: `ID:7`. The two lines of a contradiction may be of one note.
-    names = dict.fromkeys(ref.partition(":")[0] for ref in item.refs[:2])
-    for name in names:
+    # The two lines of a contradiction may be of one note.
+    ids = dict.fromkeys(_id_in(ref) for ref in item.refs[:2])
+    for id in ids:
         with suppress(NotFound, Ambiguous):
-            notes.append(memory.read(name, count=False))
+            notes.append(memory.read(id, count=False))
     return notes
+
+
+def _id_in(ref: str) -> str:
+    """Return the id of the note that a reference names. It may also name a line: `5a1f77c2:7`."""
+    id, _, _ = ref.partition(":")
+    return id
 
 
 def _titles(visit: Visit, ids: Sequence[str]) -> list[str]:
@@ -401,18 +414,19 @@ def _panes_of_quotes(item: ReviewItem, notes: Sequence[Note]) -> list[Pane]:
     The panes show plain text, so each statement is looked for in the plain text of its note.
     """
     texts = {note.id: plain_text(note.content) for note in notes}
-    own_notes = {note.id: note for note in notes}
+    note_by_id = {note.id: note for note in notes}
+    ids = [_id_in(ref) for ref in item.refs]
+    # The statement of each quote as its note has it. "" if the note is gone.
     statements = []
-    for ref, quote in zip(item.refs, item.quotes, strict=True):
-        id = ref.partition(":")[0]
+    for id, quote in zip(ids, item.quotes, strict=True):
         statement = ""
-        if id in own_notes:
-            statement = plain_text(_text_of_quote(own_notes[id], quote))
-        statements.append((id, statement))
+        if id in note_by_id:
+            statement = plain_text(_text_of_quote(note_by_id[id], quote))
+        statements.append(statement)
     # The words to mark in each note, by its id.
     spans: dict[str, list[Span]] = {id: [] for id in texts}
-    differing = _differing_words([statement for _, statement in statements], item.quotes)
-    for (id, statement), words in zip(statements, differing, strict=True):
+    differing = _differing_words(statements, item.quotes)
+    for id, statement, words in zip(ids, statements, differing, strict=True):
         start = texts[id].find(statement) if statement else -1
         if start >= 0:
             spans[id] += [Span(start + span.start, start + span.stop) for span in words]
@@ -443,10 +457,12 @@ def _differing_words(statements: Sequence[str], quotes: Sequence[Quote]) -> list
     else:
         spans = [[Span(0, len(value))] for value in values]
     # So far, the places count from the beginning of the values.
-    return [
-        [Span(start + span.start, start + span.stop) for span in own_spans]
-        for start, own_spans in zip(starts, spans, strict=True)
-    ]
+    spans_in_statements = []
+    for start, spans_in_value in zip(starts, spans, strict=True):
+        spans_in_statements.append(
+            [Span(start + span.start, start + span.stop) for span in spans_in_value]
+        )
+    return spans_in_statements
 
 
 def _spans_of_change(parts: Line) -> list[Span]:
@@ -483,7 +499,7 @@ def _marked_pane(
     note: Note,
     spans: Sequence[Span],
     text: str | None = None,
-    shown: Callable[[Line], Line] = lambda line: line,
+    line_as_shown: Callable[[Line], Line] = lambda line: line,
 ) -> Pane:
     """Return the pane of a note with some places marked.
 
@@ -491,7 +507,7 @@ def _marked_pane(
 
     spans: the places, in the order of the text.
     text: the text that the places are in. None means the text of the note as it is.
-    shown: a function that gets each line of the pane, and returns the line to show for it.
+    line_as_shown: a function that gets each line of the pane, and returns the line to show for it.
     """
     content = note.content if text is None else text
     # The part of the text that is shown begins before the first place, or at the top of the text if
@@ -512,7 +528,7 @@ def _marked_pane(
     while len(lines) > 1 and not lines[-1]:
         lines.pop()
     is_cut = start > 0 or stop < len(content)
-    return Pane(note, [shown(line) for line in lines], writer_of(note), is_cut)
+    return Pane(note, [line_as_shown(line) for line in lines], writer_of(note), is_cut)
 
 
 def _with_marks(text: str, spans: Sequence[Span]) -> Line:
@@ -560,15 +576,17 @@ def panes_of(notes: Sequence[Note]) -> list[Pane]:
     else:
         notes = notes[:1]
         marked = [[Part(SAME, text)] for text in texts[:1]]
-    return [
-        Pane(
-            note,
-            [with_category(line) for line in _by_lines(parts)],
-            writer_of(note),
-            len(note.content) > _MAX_PANE_CHARACTERS,
+    panes = []
+    for note, parts in zip(notes, marked, strict=True):
+        panes.append(
+            Pane(
+                note,
+                lines=[with_category(line) for line in _by_lines(parts)],
+                author=writer_of(note),
+                is_cut=len(note.content) > _MAX_PANE_CHARACTERS,
+            )
         )
-        for note, parts in zip(notes, marked, strict=True)
-    ]
+    return panes
 
 
 def _own_words_marked(parts: Line) -> Line:
@@ -578,8 +596,12 @@ def _own_words_marked(parts: Line) -> Line:
     """
     marked: Line = []
     for position, part in enumerate(parts):
-        is_between = 0 < position < len(parts) - 1 and part.text.strip(" ") == ""
-        kind = SAME if part.kind == SAME and not is_between else MARK
+        is_first_or_last = position in (0, len(parts) - 1)
+        is_blank_between = part.text.strip(" ") == "" and not is_first_or_last
+        kind = MARK
+        if part.kind == SAME and not is_blank_between:
+            kind = SAME
+        # Parts of one kind that follow each other become one.
         if marked and marked[-1].kind == kind:
             marked[-1] = Part(kind, marked[-1].text + part.text)
         else:
@@ -608,6 +630,7 @@ def _choices(item: ReviewItem, is_of_two_things: bool) -> list[Choice]:
     """
     keys = _KEYS_OF_CONTRADICTION if item.kind == _CONTRADICTION else _KEYS
     choices = [Choice(letter, label, keys.get(letter, letter)) for letter, label in item.choices]
+    # False sorts before True: KEEP goes to the end, and _APART to the beginning.
     if item.kind == _SUSPICIOUS:
         choices.sort(key=lambda choice: choice.letter == KEEP)
     if is_of_two_things:
@@ -633,8 +656,11 @@ def _answer(visit: Visit) -> Response | dict[str, Any]:
     take_out(visit, {item.key for item in items}, stamp_before)
     if visit.is_api:
         shown_items = [documents.question(item) for item in items]
-        many = {"items": shown_items} if keys else {"item": shown_items[0]}
-        return {"change": visit.memory.changed or None, **many}
+        answer: dict[str, Any] = {"change": visit.memory.changed or None}
+        # A request that names a list of questions gets a list.
+        if keys:
+            return answer | {"items": shown_items}
+        return answer | {"item": shown_items[0]}
     return visit.back(visit.text("next") or REVIEW)
 
 

@@ -71,6 +71,7 @@ def undone_in(changes: Iterable[Change]) -> Mapping[int, int]:
     undone_by: dict[int, int] = {}
     for change in changes:
         undone_by.update(dict.fromkeys(undone_by_change(change), change.number))
+    # An undo that is a key here was undone itself.
     return {number: undo for number, undo in undone_by.items() if undo not in undone_by}
 
 
@@ -167,6 +168,7 @@ def _own_files(change: Change) -> list[Touched]:
 
     A deletion also takes links out of other notes.
     """
+    # False sorts before True.
     return sorted(change.texts(), key=lambda file: change.path not in (file.path, file.to))
 
 
@@ -202,10 +204,10 @@ def _description(title: str, revision: Revision | None) -> Document:
 
 def _beginning(text: str, title: str) -> list[Line]:
     """Return the first lines of a text, without lines that only repeat the title."""
-    body = differences.split(text)[1]
+    _, body = differences.split(text)
     stripped = (line.strip() for line in body.splitlines())
-    new_lines = (line for line in stripped if line and line.lstrip("# ") != title)
-    return [readable([Part(SAME, _cut(line))]) for line in islice(new_lines, _LINES)]
+    telling_lines = (line for line in stripped if line and line.lstrip("# ") != title)
+    return [readable([Part(SAME, _cut(line))]) for line in islice(telling_lines, _LINES)]
 
 
 def readable(line: Line) -> Line:

@@ -58,14 +58,15 @@ class DifferentNotes:
     def add(self, change: Change) -> None:
         """Add a change. Changes must be added in order, the newest first."""
         notes = self._notes.setdefault(word_of(change), set())
-        notes.update(self._moved.get(place, place) for place in self._places_of(change))
+        notes.update(self._moved.get(place, place) for place in self._follow_to_places(change))
 
     def follow(self, change: Change) -> None:
         """Note where a change moved notes, and which it merged into others, without counting it.
 
         The changes must be followed in order, the newest first, before any is added.
         """
-        places = self._places_of(change)
+        # This is also called to record moves.
+        places = self._follow_to_places(change)
         if change.verb == _MERGE:
             files = change.texts()
             removed = {(file.project, file.path) for file in files if file.do == "remove"}
@@ -81,8 +82,12 @@ class DifferentNotes:
         counts = {word: len(notes) for word, notes in self._notes.items()}
         return dict(sorted(counts.items(), key=lambda item: -item[1]))
 
-    def _places_of(self, change: Change) -> list[Place]:
-        """Return the places of the notes that a change is about."""
+    def _follow_to_places(self, change: Change) -> list[Place]:
+        """Return the places of the notes that a change is about.
+
+        Also records where it moved notes. Earlier changes, which come after it here, name the places
+        that these notes had before.
+        """
         files = list(change.texts())
         removed = [(file.project, file.path) for file in files if file.do == "remove"]
         if not files or (change.verb == "delete" and not removed):
@@ -98,9 +103,11 @@ class DifferentNotes:
         moved_count = min(len(removed), len(new))
         for old_place, new_place in zip(removed, new, strict=False):
             self._move(old_place, new_place)
+        # What was only removed counts, too.
         return written + removed[moved_count:]
 
     def _move(self, old_place: Place, new_place: Place) -> None:
+        """Record that a note went from one place to another, and on to where it is known to be later."""
         self._moved[old_place] = self._moved.get(new_place, new_place)
 
 
@@ -120,8 +127,9 @@ def summary_since(
     """
     summary = Summary(since)
     all_notes = DifferentNotes()
+    # An undone change, and its undo, do not count.
     standing = Standing()
-    # Also what upkeep did, and what was done after the time that is counted.
+    # All later moves and merges count, also those by upkeep, and after the time that is counted.
     for change in memory.log(limit=_MAX_COUNTED_CHANGES, since=since):
         if standing.counts(change):
             all_notes.follow(change)

@@ -46,6 +46,8 @@ _ROWS_SHOWN = 3
 _GROUPS_SHOWN = 6
 # Fields that narrow the page to what somebody looks for. Without them, earlier days are folded.
 _NARROWING = frozenset(("agent", "who", "day", "week", "before"))
+# Agents whose changes the page offers to show alone.
+_MAX_AGENTS = 8
 # Rows of the page's short lists, such as the notes that agents used.
 _LISTED = 5
 # Some of the notes that agents used are gone, so more are looked up than are listed.
@@ -82,7 +84,7 @@ class Group:
 
 
 @dataclass
-class Tidied:
+class UpkeepOfDay:
     """The changes of upkeep on one day.
 
     time: when the latest was made.
@@ -92,11 +94,11 @@ class Tidied:
 
     time: str
     verbs: Counter[str] = field(default_factory=Counter)
-    runs: list[Tidying] = field(default_factory=list)
+    runs: list[UpkeepRun] = field(default_factory=list)
 
 
 @dataclass
-class Tidying:
+class UpkeepRun:
     """One run of a job, or a single change of upkeep.
 
     run: the number by which the whole run is undone. None for a single change.
@@ -125,7 +127,7 @@ class Day:
 
     time: str
     groups: list[Group] = field(default_factory=list)
-    tidied: Tidied | None = None
+    tidied: UpkeepOfDay | None = None
 
     @property
     def shown(self) -> list[Group]:
@@ -245,6 +247,7 @@ def _runs(visit: Visit, span: Span | None) -> tuple[list[list[Change]], bool]:
     # The changes of a day follow each other in the log, so a day is a range of their numbers.
     if span is not None:
         since = span.begin
+        # On a later page of the span, `before` says where it begins. 0 if the span has not ended.
         before = before or first_number_since(memory, span.end) or 0
     runs = memory.log_by_run(
         None,
@@ -256,7 +259,9 @@ def _runs(visit: Visit, span: Span | None) -> tuple[list[list[Change]], bool]:
     runs_shown = [run for run in runs if visit.text("all") or not is_machinery(run)]
     if _shows_only_owner(visit):
         runs_shown = [run for run in runs_shown if run[0].agent is None and not is_upkeep(run)]
-    return runs_shown, len(runs) < CHANGES
+    # A page that is not full is the last one.
+    has_no_earlier = len(runs) < CHANGES
+    return runs_shown, has_no_earlier
 
 
 def start_of_day(memory: MemorySession, day: str) -> datetime:
@@ -318,20 +323,20 @@ def _days(visit: Visit, runs: Sequence[Sequence[Change]]) -> list[Day]:
         local_day = f"{parse_stamp(latest.time).astimezone(zone):%Y-%m-%d}"
         day = days.setdefault(local_day, Day(latest.time))
         if is_upkeep(run):
-            _add_tidying(memory, day, run, writer)
+            _add_upkeep(memory, day, run, writer)
         else:
             _add_rows(day, run, writer)
     return list(days.values())
 
 
-def _add_tidying(memory: MemorySession, day: Day, run: Sequence[Change], writer: RowWriter) -> None:
+def _add_upkeep(memory: MemorySession, day: Day, run: Sequence[Change], writer: RowWriter) -> None:
     """Add a run of upkeep to a day."""
     if day.tidied is None:
-        day.tidied = Tidied(run[0].time)
+        day.tidied = UpkeepOfDay(run[0].time)
     day.tidied.verbs.update(change.verb for change in run)
     rows = [writer.row(change) for change in run]
     refusal = None if run[0].run is None else refused_undo_of_run(memory, run)
-    day.tidied.runs.append(Tidying(run[0].run, rows, refusal))
+    day.tidied.runs.append(UpkeepRun(run[0].run, rows, refusal))
 
 
 def _add_rows(day: Day, run: Sequence[Change], writer: RowWriter) -> None:
@@ -386,16 +391,16 @@ def _add_outside_edits(
     zone = memory.settings.reading_zone
     for row in outside_rows(memory, list(chain.from_iterable(runs)), begin, end):
         time = row["time"]
-        group = Group(None, "", "", time, [row], is_outside=True)
+        group = Group(agent=None, program="", session="", time=time, rows=[row], is_outside=True)
         local_day = parse_stamp(time).astimezone(zone).date()
         # The days and their groups have the latest first, so the edit comes behind all later ones.
         dates = [parse_stamp(day.time).astimezone(zone).date() for day in days]
-        position = sum(1 for date in dates if date > local_day)
-        has_day = dates[position : position + 1] == [local_day]
-        if not has_day:
-            days.insert(position, Day(time))
-        groups = days[position].groups
-        groups.insert(sum(1 for other in groups if other.time >= time), group)
+        position_of_day = sum(date > local_day for date in dates)
+        if local_day not in dates:
+            days.insert(position_of_day, Day(time))
+        groups = days[position_of_day].groups
+        position_of_group = sum(other.time >= time for other in groups)
+        groups.insert(position_of_group, group)
 
 
 def _program(change: Change) -> str:
@@ -422,6 +427,7 @@ def _summary(visit: Visit, span: Span | None) -> Summary:
     today = summary_since(memory, midnight, agent=agent, is_owner=is_owner)
     if today.learned or today.changed or today.forgot:
         return today
+    # Today is the last of the seven days.
     begin = midnight - timedelta(days=_DAYS - 1)
     week = summary_since(memory, begin, agent=agent, is_owner=is_owner)
     week.is_week = True
@@ -447,9 +453,10 @@ def _chips(visit: Visit) -> list[datetime]:
 
 
 def _agents(visit: Visit) -> list[str]:
-    """Return the names of eight agents that wrote lately, in alphabetical order."""
+    """Return the names of agents that wrote lately, in alphabetical order, at most _MAX_AGENTS."""
     recent = visit.memory.log(limit=500)
-    return sorted({change.agent for change in recent if change.agent})[:8]
+    names = sorted({change.agent for change in recent if change.agent})
+    return names[:_MAX_AGENTS]
 
 
 def _used_today(memory: MemorySession) -> list[tuple[NoteInfo, str]]:

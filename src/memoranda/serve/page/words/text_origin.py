@@ -55,14 +55,17 @@ def text_origin(memory: MemorySession, info: NoteInfo) -> TextOrigin:
     if info.provenance.who == "file":
         return recorded._replace(time=info.updated or info.changed)
     tidied = ""
+    # An undone change, and its undo, do not count. The changes come from the latest on.
     standing = Standing()
     for step in history_through_moves(memory, info.project, info.path, limit=_MAX_CHANGES):
         if not standing.counts(step.change):
             continue
+        # Upkeep and a move write no text.
         may_write = not is_upkeep([step.change]) and step.place_before is None
         for touched in _own_steps(step):
             if may_write and _wrote_text(memory, step.change, touched):
                 return _origin(step.change, touched, tidied)
+        # The first such change is the latest.
         tidied = tidied or step.change.time
     return recorded
 

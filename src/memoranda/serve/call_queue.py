@@ -65,8 +65,8 @@ def collect_garbage() -> None:
     gc.enable()
 
 
-class _WaitingCall:
-    """Refuses a call that still waits for its turn while the running one takes too long.
+class _WaitLimit:
+    """Watches a call that waits for its turn, and refuses it if the running call takes too long.
 
     call: the call that waits. Cancelling it refuses it.
     seconds_of_running_call: returns how long the running call has taken.
@@ -87,7 +87,7 @@ class _WaitingCall:
     def _refuse_if_late(self) -> None:
         """Refuse the call if the running one takes too long. Otherwise look again soon."""
         seconds = self._seconds_of_running_call()
-        # `cancel` returns False for a call that runs or is done.
+        # `cancel` returns False, and does nothing, for a call that runs or is done.
         if seconds > CALL_WAITS and self._call.cancel():
             server = f"this server (process {os.getpid()})"
             self.refusal = Busy(f"another call of {server}, for {seconds:.0f} seconds")
@@ -122,9 +122,10 @@ class CallQueue:
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="memoranda")
         self._background_thread = ThreadPoolExecutor(1, thread_name_prefix="background")
         self._is_prepared = False
-        self._stopping = False
-        # Set as soon as calls must no longer wait for locks.
-        self._ended = threading.Event()
+        self._is_stopping = False
+        # Set as soon as calls must no longer wait for locks: inside `waits_until(event)`, a wait for
+        # a lock ends with an error when the event is set.
+        self._must_not_wait = threading.Event()
         # When the running call began, by `time.monotonic`. 0 if no call runs.
         self._call_began = 0.0
 
@@ -133,11 +134,11 @@ class CallQueue:
 
         If that fails, the next call tries again and raises the error.
         """
-        if not self._is_prepared and not self._stopping:
+        if not self._is_prepared and not self._is_stopping:
             self._is_prepared = True
-            self._thread.submit(waits_until(self._ended)(self._open_memory))
+            self._thread.submit(waits_until(self._must_not_wait)(self._open_memory))
 
-    async def take(self, call: Callable[[MemorySession], T]) -> T:
+    async def run(self, call: Callable[[MemorySession], T]) -> T:
         """Run `call` with the memory after all earlier calls, and return its result.
 
         If the caller is cancelled, a call that waits is dropped, and a running call goes on to its
@@ -146,21 +147,21 @@ class CallQueue:
         Raises the MemorandaError of `call`, and InternalError for its other exceptions, which are
         logged. Raises Stopping if the server ends, and Busy if an earlier call takes too long.
         """
-        if self._stopping:
+        if self._is_stopping:
             raise Stopping
 
         future = self._thread.submit(self._run_timed, call)
-        waiting = _WaitingCall(future, self._seconds_of_running_call)
+        limit = _WaitLimit(future, self._seconds_of_running_call)
         try:
             return await asyncio.wrap_future(future)
         except asyncio.CancelledError:
             # There are three causes. `refuse_waiting` has cancelled the call, because the server
-            # stops. Or `waiting` has cancelled it, because an earlier call takes too long. Or the
+            # stops. Or `limit` has cancelled it, because an earlier call takes too long. Or the
             # caller itself was cancelled.
-            if self._stopping and future.cancelled():
+            if self._is_stopping and future.cancelled():
                 raise Stopping from None
-            if waiting.refusal is not None:
-                raise waiting.refusal from None
+            if limit.refusal is not None:
+                raise limit.refusal from None
             raise
         except MemorandaError:
             raise
@@ -169,15 +170,16 @@ class CallQueue:
             _log.exception("A call failed")
             raise InternalError from None
         finally:
-            waiting.end()
-            if self._upkeep_task is None and not self._stopping:
-                self._upkeep_task = asyncio.create_task(self._look_after())
+            limit.end()
+            # One upkeep follows all calls of the next KEPT_UP_AFTER seconds.
+            if self._upkeep_task is None and not self._is_stopping:
+                self._upkeep_task = asyncio.create_task(self._upkeep_later())
 
     def _run_timed(self, call: Callable[[MemorySession], T]) -> T:
         """Run a call, and record when it began, so that a waiting call can see how long it takes."""
         self._call_began = time.monotonic()
         try:
-            with waits_until(self._ended):
+            with waits_until(self._must_not_wait):
                 return call(self._open_memory())
         finally:
             self._call_began = 0.0
@@ -186,29 +188,33 @@ class CallQueue:
         """Return how long the running call has taken. 0 if no call runs."""
         # The attribute is read only once, because the call may end at any moment.
         began = self._call_began
-        return time.monotonic() - began if began else 0.0
+        if began == 0.0:
+            return 0.0
+        return time.monotonic() - began
 
-    async def _look_after(self) -> None:
+    async def _upkeep_later(self) -> None:
         """Run the upkeep a while after a call, then the work in the background piece by piece."""
         await asyncio.sleep(KEPT_UP_AFTER)
         # A call that comes from now on needs another upkeep.
         self._upkeep_task = None
         # `close` runs the upkeep itself.
-        if self._stopping:
+        if self._is_stopping:
             return
         # It takes its turn among the calls. Nothing here depends on its result.
         self._thread.submit(self._logged, self._upkeep)
         # The pause between two pieces leaves the core to other programs.
-        while not self._stopping:
-            future = self._background_thread.submit(self._logged, self._do_piece)
+        while not self._is_stopping:
+            future = self._background_thread.submit(self._logged, self._do_background_piece)
             has_more = await asyncio.wrap_future(future)
             if not has_more:
                 return
             await asyncio.sleep(AGAIN_AFTER)
 
-    def _do_piece(self, memory: MemorySession) -> bool:
+    def _do_background_piece(self, memory: MemorySession) -> bool:
         """Do a piece of work in the background. Return whether there is more."""
-        return not self._stopping and self._background(memory)
+        if self._is_stopping:
+            return False
+        return self._background(memory)
 
     def _logged(self, work: Callable[[MemorySession], object]) -> object:
         """Do work with the memory and return its result.
@@ -216,7 +222,7 @@ class CallQueue:
         None if the memory is not open, or after an error, which is logged.
         """
         try:
-            with waits_until(self._ended):
+            with waits_until(self._must_not_wait):
                 if self._memory is None:
                     return None
                 return work(self._memory)
@@ -229,14 +235,14 @@ class CallQueue:
 
         The running call goes on, but it no longer waits for locks.
         """
-        self._stopping = True
-        self._ended.set()
+        self._is_stopping = True
+        self._must_not_wait.set()
         self._thread.shutdown(wait=False, cancel_futures=True)
         self._background_thread.shutdown(wait=False, cancel_futures=True)
 
     def close(self) -> None:
         """Wait for the running call and the work in the background, and close the memory."""
-        self._stopping = True
+        self._is_stopping = True
         self._background_thread.shutdown(wait=True, cancel_futures=True)
         self._thread.shutdown(wait=True)
         if self._memory is not None:

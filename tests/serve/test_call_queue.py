@@ -8,8 +8,8 @@ import weakref
 import pytest
 
 from memoranda.errors import Busy, ConfigError
-from memoranda.serve import turns as turns_module
-from memoranda.serve.turns import CallQueue
+from memoranda.serve import call_queue as queue_module
+from memoranda.serve.call_queue import CallQueue
 
 
 class Pad:
@@ -25,26 +25,26 @@ def test_upkeep_that_fails_is_logged_and_the_memory_is_closed(caplog):
 
     pad = Pad()
     turns = CallQueue(lambda: pad, upkeep)
-    asyncio.run(turns.take(lambda memory: memory.closed))
+    asyncio.run(turns.run(lambda memory: memory.closed))
     turns.close()
     assert pad.closed
     assert "the disk is full" in caplog.text
 
 
 def test_a_call_behind_one_that_takes_too_long_is_refused_and_can_be_repeated(monkeypatch):
-    monkeypatch.setattr(turns_module, "CALL_WAITS", 0.05)
+    monkeypatch.setattr(queue_module, "CALL_WAITS", 0.05)
     going = threading.Event()
     turns = CallQueue(Pad)
 
     async def calls():
-        first = asyncio.ensure_future(turns.take(lambda memory: going.wait(60)))
+        first = asyncio.ensure_future(turns.run(lambda memory: going.wait(60)))
         # The first one takes its turn
         await asyncio.sleep(0)
         with pytest.raises(Busy, match="another call of this server"):
-            await turns.take(lambda memory: None)
+            await turns.run(lambda memory: None)
         going.set()
         assert await first
-        assert await turns.take(lambda memory: "again") == "again"
+        assert await turns.run(lambda memory: "again") == "again"
 
     asyncio.run(calls())
     turns.close()
@@ -54,8 +54,8 @@ def test_what_a_call_returned_is_kept_no_longer_than_its_caller_keeps_it():
     turns = CallQueue(Pad)
 
     async def call():
-        pad_reference = weakref.ref(await turns.take(lambda memory: Pad()))
-        await turns.take(lambda memory: gc.collect())
+        pad_reference = weakref.ref(await turns.run(lambda memory: Pad()))
+        await turns.run(lambda memory: gc.collect())
         assert pad_reference() is None
 
     asyncio.run(call())
@@ -63,7 +63,7 @@ def test_what_a_call_returned_is_kept_no_longer_than_its_caller_keeps_it():
 
 
 def test_a_call_does_not_wait_for_the_work_in_the_background(monkeypatch):
-    monkeypatch.setattr(turns_module, "KEPT_UP_AFTER", 0.0)
+    monkeypatch.setattr(queue_module, "KEPT_UP_AFTER", 0.0)
     working = threading.Event()
     ended = threading.Event()
 
@@ -74,9 +74,9 @@ def test_a_call_does_not_wait_for_the_work_in_the_background(monkeypatch):
     turns = CallQueue(Pad, background=background)
 
     async def calls():
-        await turns.take(lambda memory: None)
+        await turns.run(lambda memory: None)
         assert await asyncio.to_thread(working.wait, 60)
-        assert await turns.take(lambda memory: "now") == "now"
+        assert await turns.run(lambda memory: "now") == "now"
         ended.set()
 
     asyncio.run(calls())

@@ -640,10 +640,12 @@ class ReadVerbs(ProjectList):
         hits = self._page_of_hits(valid_query, limit, offset, explain=explain)
         if vetted:
             hits.hits = [hit for hit in hits if not self.is_held_back(hit.note)]
-        # A newer note comes before a note that it contradicts. But a query about another time gets
+        # A newer note comes before one that says the same or that it contradicts. But a query about another time gets
         # the answers that were right then.
         if valid_query.as_of is None:
-            hits.hits, _ = self._newest_first(hits.hits)
+            from memoranda.engine.telling.restated import with_newest_first
+
+            hits.hits, _ = self._newest_first(with_newest_first(self, hits.hits))
         self.engine.count_pending_reads(hit.note for hit in hits)
         if max_tokens is not None:
             hits.cut(max_tokens * CHARACTERS_PER_TOKEN)

@@ -36,6 +36,13 @@ _MOST_NOTES = 100
 _MOST_OBSERVATION_CHARACTERS = 1_000
 
 
+class StatedClaim(NamedTuple):
+    """A claim, and the row in the index of the note that makes it."""
+
+    note: int
+    claim: Claim
+
+
 class ClaimRow(NamedTuple):
     """A claim with the note that makes it.
 
@@ -146,6 +153,45 @@ def disputed(db: sqlite3.Connection, rows: Iterable[int]) -> list[list[ClaimRow]
         (json.dumps(list(frozenset(rows))),),
     ).fetchall()
     return [_claims_about(db, subject) for (subject,) in subjects]
+
+
+def shared(db: sqlite3.Connection, rows: Iterable[int]) -> list[list[StatedClaim]]:
+    """Return what these notes claim about each subject about which several of them claim something.
+
+    rows: the rows of the notes.
+    """
+    claims_of_notes = db.execute(
+        "select subject, note, name, value, line, start, stop, kind from claim"
+        " where note in (select value from json_each(?))",
+        (json.dumps(list(frozenset(rows))),),
+    )
+    columns_by_subject: dict[str, list[Row]] = {}
+    for subject, *columns in claims_of_notes:
+        names = ("note", "name", "value", "line", "start", "stop", "kind")
+        columns_by_subject.setdefault(subject, []).append(dict(zip(names, columns, strict=True)))
+    # Few subjects are shared, so most claims are not made into objects.
+    claims_by_subject: list[list[StatedClaim]] = []
+    for subject, columns_of_claims in columns_by_subject.items():
+        notes = {columns["note"] for columns in columns_of_claims}
+        if len(notes) > 1:
+            plain_subject = subject.rpartition("\0")[2]
+            claims_by_subject.append(
+                [_stated(plain_subject, columns) for columns in columns_of_claims]
+            )
+    return claims_by_subject
+
+
+def _stated(subject: str, columns: Row) -> StatedClaim:
+    """Return a claim of table `claim`.
+
+    subject: the subject alone, without the space and the scope before it.
+    columns: the other columns.
+    """
+    from memoranda.note.claims import Claim, ClaimKind
+
+    of_claim = {name: value for name, value in columns.items() if name != "note"}
+    claim = Claim(subject, **{**of_claim, "kind": ClaimKind(columns["kind"])})
+    return StatedClaim(columns["note"], claim)
 
 
 def contested(db: sqlite3.Connection) -> Iterator[list[ClaimRow]]:

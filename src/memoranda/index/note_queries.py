@@ -174,6 +174,11 @@ class NoteQueries(Queries):
         """Return all claims about each subject on which one of these notes and another note differ."""
         return claims.disputed(self._db, rows)
 
+    def shared_claims(self, rows: Iterable[int]) -> list[list[claims.StatedClaim]]:
+        """Return what these notes claim about each subject about which several of them claim
+        something."""
+        return claims.shared(self._db, rows)
+
     def rows_with(self, texts: Sequence[str], limit: int) -> list[int]:
         """Find notes that contain at least one of these texts. Returns up to `limit` rows.
 

@@ -69,6 +69,8 @@ _MAX_NOTE_CHARACTERS = 40_000
 # the best chunks. The distances of words (`nearness`) are added to fewer.
 _MAX_READ_CHUNKS = 60
 _MAX_NEARNESS_CHUNKS = 20
+# Of a query with more words, only those that the index knows of a note are looked for in its text.
+_MAX_WORDS_LOOKED_FOR = 20
 # How much repetitions of a word add, as in BM25.
 _K1 = 1.2
 # A question with fewer informative words is too short to say that nothing answers it.
@@ -452,11 +454,12 @@ class ChunkReading:
         title_bits: the words of the query in title, headings and tags of the note.
         """
         starts_of_chunks = [chunk.start for chunk in chunks]
+        bits = self._bits_to_look_for(note_text.row)
         for start, stop in note_text.spans:
             # The later passages of a very long text were not cut into chunks.
             if start >= chunks[-1].stop:
                 break
-            places = self._finder.places(note_text.text[start:stop])
+            places = self._finder.places(note_text.text[start:stop], bits)
             for offset_in_span, word_number, word_bits in places:
                 offset = start + offset_in_span
                 # The chunk with this offset is the last one that does not start behind it.
@@ -464,6 +467,28 @@ class ChunkReading:
                 chunk.counts[word_number] = chunk.counts.get(word_number, 0) + 1
                 chunk.places.append((offset, word_number))
                 chunk.bits |= word_bits | title_bits
+
+    def _bits_to_look_for(self, row: int) -> int | None:
+        """Return the words of the query that the text of a note may have. None for all of them.
+
+        For a text of many words, looking for all of them in each note takes long, and the index knows
+        which of them a note has. It does not know for a word with a long list of notes, and forms of
+        words are found in a text that it keeps apart (`gas`, `gases`): among many words that matters
+        little, in a short question it does.
+        """
+        is_short = len(self._ranking.words) <= _MAX_WORDS_LOOKED_FOR
+        if is_short or self.is_strict or self._ranking.context.by_title:
+            return None
+        return self._ranking.bits.get(row, 0) | self._bits_of_long_lists
+
+    @cached_property
+    def _bits_of_long_lists(self) -> int:
+        """The bits of the words whose notes were not all listed, and of the words without notes."""
+        bits = 0
+        for word_number, word in enumerate(self._ranking.words):
+            if word.may_lack_rows or not word.rows:
+                bits |= bits_of(word_number, IN_TEXT)
+        return bits
 
     def _uncut_notes(self) -> dict[int, Chunk]:
         """Return each note that was not cut into chunks as one chunk, by row."""

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from memoranda.index.search.parse import Term, term
-from memoranda.index.search.word_marks import EXACT, LOOSE, bits_of, last_word
+from memoranda.index.search.word_marks import EXACT, IN_TEXT, LOOSE, bits_of, last_word
 from memoranda.text.folding import fold_places
 from memoranda.text.han import other_forms
 from memoranda.text.pattern import lazy_pattern
@@ -363,6 +363,16 @@ class _StemMatch(NamedTuple):
     bits: int
 
 
+class _Head(NamedTuple):
+    """The letters with which words begin that may match.
+
+    bits: the words of the query that they may match, each with the marks of both ways.
+    """
+
+    letters: str
+    bits: int
+
+
 class _SplitWord(NamedTuple):
     """A word that may be written with signs inside: `wifi` as `wi-fi`.
 
@@ -410,26 +420,30 @@ class WordFinder:
         # A cache: a word of a text -> the result of `_matches_of` for it.
         self._known_matches: dict[str, tuple[int, int]] = {}
 
-    def _heads_of_matches(self) -> list[str]:
+    def _heads_of_matches(self) -> list[_Head]:
         """Return beginnings of words to look for in a text, as few as possible.
 
         Each word of a text that one of `_stems` matches begins with one of them. The stems `plan` and
         `story` with the prefix `plann` give `plan` and `stor`.
         """
-        all_heads: set[str] = set()
-        for stems, prefix, _ in self._stems:
-            all_heads |= stems
-            all_heads.add(prefix)
-        all_heads.discard("")
-        # A final `y` may be written `ies`, so heads leave it out.
-        heads = sorted({head.removesuffix("y") or head for head in all_heads})
-        # A head that begins with another head is not needed: where it occurs, the shorter head
-        # occurs, too.
-        shortest_heads: list[str] = []
-        for head in heads:
-            if not head.startswith(tuple(shortest_heads)):
-                shortest_heads.append(head)
-        return shortest_heads
+        bits_by_head: dict[str, int] = {}
+        for stems, prefix, word_bits in self._stems:
+            bits = bits_of(last_word(word_bits), IN_TEXT)
+            for known in (*stems, prefix):
+                # A final `y` may be written `ies`, so heads leave it out.
+                head = known.removesuffix("y") or known
+                bits_by_head[head] = bits_by_head.get(head, 0) | bits
+        # The prefix "" matches nothing.
+        bits_by_head.pop("", None)
+        heads: list[_Head] = []
+        for head, bits in sorted(bits_by_head.items()):
+            # A head that begins with another head is not needed: where it occurs, the shorter head
+            # occurs, too. Sorted, it follows that one or others that begin so.
+            if heads and head.startswith(heads[-1].letters):
+                heads[-1] = _Head(heads[-1].letters, heads[-1].bits | bits)
+            else:
+                heads.append(_Head(head, bits))
+        return heads
 
     def _add_spelling(
         self,
@@ -489,27 +503,33 @@ class WordFinder:
             pattern += _gap(before, part) + re.escape(part)
         return re.compile(pattern)
 
-    def places(self, text: str) -> list[MarkedPlace]:
-        """Return where a text has words of the query, in no particular order."""
+    def places(self, text: str, bits: int | None = None) -> list[MarkedPlace]:
+        """Return where a text has words of the query, in no particular order.
+
+        bits: the words of the query that the text may have. The others are not looked for. None if
+            the text may have all.
+        """
         # Words are looked for in the folded text, in which `ﬁx` is `fix`. Folding may move a
         # character: `offsets` has the offset in `text` of each character of `folded_text`. It is
         # None if folding moved none.
         folded_text, offsets = fold_places(text)
         begins_word = _word_start_test(text, folded_text, offsets)
-        places_found = self._places_of_words(folded_text, begins_word)
+        places_found = self._places_of_words(folded_text, begins_word, bits)
         places_found += self._places_of_runs(folded_text)
         places_found += self._places_of_phrases(folded_text, begins_word)
         places_found += self._places_of_split_words(folded_text, places_found)
         if offsets is None:
             return places_found
-        return [(offsets[offset], word_number, bits) for offset, word_number, bits in places_found]
+        return [(offsets[offset], number, marks) for offset, number, marks in places_found]
 
     def _places_of_words(
-        self, folded_text: str, begins_word: Callable[[int], bool]
+        self, folded_text: str, begins_word: Callable[[int], bool], bits: int | None
     ) -> list[MarkedPlace]:
         """Find single words by their stems and prefixes.
 
         A head (`self._heads`) is the beginning of the words that may match: `plan` of `planning`.
+
+        bits: the words that may be found (see `places`).
 
         folded_text: the text. The offsets in the result are offsets in it.
         begins_word: whether a word begins at an offset of `folded_text`.
@@ -520,7 +540,9 @@ class WordFinder:
         places_found: list[MarkedPlace] = []
         # `str.find` jumps from one beginning of a word that may match to the next, which is faster
         # than to look at all words of a text.
-        for head in self._heads:
+        for head, bits_of_head in self._heads:
+            if bits is not None and not bits & bits_of_head:
+                continue
             offset = find(head)
             while offset >= 0:
                 # Inside a word, the head begins nothing: `plan` in `explanation`. Otherwise, `match`
@@ -530,9 +552,9 @@ class WordFinder:
                     word = match[0]
                     if word not in known_matches:
                         known_matches[word] = self._matches_of(word)
-                    word_number, bits = known_matches[word]
-                    if bits:
-                        places_found.append((offset, word_number, bits))
+                    word_number, word_bits = known_matches[word]
+                    if word_bits:
+                        places_found.append((offset, word_number, word_bits))
                 offset = find(head, offset + 1)
         return places_found
 

@@ -640,8 +640,8 @@ class ReadVerbs(ProjectList):
         hits = self._page_of_hits(valid_query, limit, offset, explain=explain)
         if vetted:
             hits.hits = [hit for hit in hits if not self.is_held_back(hit.note)]
-        # A newer note comes before one that says the same or that it contradicts. But a query about another time gets
-        # the answers that were right then.
+        # A newer note comes before one that says the same or that it contradicts. But a query about
+        # another time gets the answers that were right then.
         if valid_query.as_of is None:
             from memoranda.engine.telling.restated import with_newest_first
 

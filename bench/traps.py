@@ -237,7 +237,7 @@ def main() -> None:
                         f"{label}{at}",
                         FOLDER,
                         tool=tool,
-                        given=json.dumps(arguments),
+                        arguments=json.dumps(arguments),
                     )
                     texts.append(hook.answer(memory, event) or "")
                     # An agent that insists makes the same call again.

@@ -262,3 +262,20 @@ def test_rules_are_named_in_the_same_order_in_each_process() -> None:
         command = [sys.executable, "-c", program]
         orders.add(subprocess.check_output(command, env=environment, text=True))
     assert len(orders) == 1
+
+
+@pytest.mark.parametrize(
+    "other_letters", ["记忆", "\u0301", "Правила", "\U0001f600", "\x80", "İ", "?"]
+)
+def test_words_beside_letters_of_other_alphabets_are_found_as_in_the_whole_text(other_letters):
+    rules = default_rules()
+    words = rules.near(SECRET)
+    chance = random.Random(7)
+    for _ in range(300):
+        word = chance.choice(words)
+        cut = chance.randrange(len(word) + 1)
+        pieces = [word[:cut], other_letters, word[cut:], chance.choice(words), other_letters, "\n"]
+        chance.shuffle(pieces)
+        text = "".join(pieces)
+        lower = text.lower()
+        assert rules.words_near(SECRET, text) == {near for near in words if near in lower}

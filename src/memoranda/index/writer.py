@@ -922,21 +922,39 @@ def searched(text: str) -> str:
     # All words so far. Pairs of letters are among them as numbers.
     different_words: set[str | int] = set()
     for start in range(0, len(text), _CHARACTERS_PER_COUNT):
-        part = text[start : start + _CHARACTERS_PER_COUNT].lower()
-        # `runs` finds text without spaces. If it is more than half of the part, pairs are counted.
-        is_cjk = not part.isascii() and sum(map(len, runs().findall(part))) * 2 > len(part)
-        characters = set(part)
-        if is_cjk:
-            different_words |= _pairs_in(part)
-        elif not any(map(str.isalnum, characters)):
-            # Each sign is a word, such as an emoji, or none.
-            different_words |= characters
-        else:
-            # Most words of a large text repeat, and finding words takes longer than splitting.
-            different_words.update(tokens(" ".join(set(part.split()))))
-        if len(different_words) > (PAIRS if is_cjk else WORDS):
+        counted = _counted(text[start : start + _CHARACTERS_PER_COUNT])
+        different_words |= counted.words
+        if len(different_words) > counted.most:
             return text[: start + _CHARACTERS_PER_COUNT]
     return text
+
+
+class _Counted(NamedTuple):
+    """The different words of a part of a text.
+
+    words: words, or pairs of letters as numbers.
+    most: how many different words or pairs a text may have that is searched as a whole.
+    """
+
+    words: set[str] | set[int]
+    most: int
+
+
+# When a long note is edited, its old and its new text have the same parts up to the edit.
+@remembered
+def _counted(part: str) -> _Counted:
+    """Return the different words of a part of a text, or its pairs of letters."""
+    lower = part.lower()
+    # `runs` finds text without spaces. If it is more than half of the part, pairs are counted.
+    is_cjk = not lower.isascii() and sum(map(len, runs().findall(lower))) * 2 > len(lower)
+    if is_cjk:
+        return _Counted(_pairs_in(lower), PAIRS)
+    characters = set(lower)
+    if not any(map(str.isalnum, characters)):
+        # Each sign is a word, such as an emoji, or none.
+        return _Counted(characters, WORDS)
+    # Most words of a large text repeat, and finding words takes longer than splitting.
+    return _Counted(set(tokens(" ".join(set(lower.split())))), WORDS)
 
 
 def _pairs_in(text: str) -> set[int]:

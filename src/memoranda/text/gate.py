@@ -34,6 +34,10 @@ A write holds the lock while it waits for the gate.
 _DIGITS = "0123456789"
 # If there are fewer words of `near`, each is looked for, whatever its signs.
 _FEW_WORDS = 30
+# A run of letters beyond ASCII, and what stands for each run where only ASCII is searched. Without
+# it, the words before and after the run would become one.
+_BEYOND_ASCII = lazy_pattern(r"[^\x00-\x7f]+")
+_BEYOND_ASCII_MARK = "\x80"
 # The fewest digits of the number of a card.
 _CARD_DIGITS = 13
 # A secret may go over a cut. So this many characters behind the cut are looked at, too.
@@ -349,11 +353,14 @@ class Rules:
         if len(self._words[kind]) < _FEW_WORDS:
             return {word for word in self._words[kind] if word in lower}
         words_by_character = self._words_by_character[kind]
+        # An ASCII word is in both texts or in neither, and this one is shorter
+        text_for_ascii = lower if lower.isascii() else _BEYOND_ASCII.sub(_BEYOND_ASCII_MARK, lower)
         words_found: set[str] = set()
         # Only words whose rarest character is in the text need to be looked for, which are few
         for character in words_by_character.keys() & set(lower):
             for word in words_by_character[character]:
-                if word in lower:
+                searched_text = text_for_ascii if word.isascii() else lower
+                if word in searched_text:
                     words_found.add(word)
         return words_found
 

@@ -14,7 +14,7 @@ from memoranda.serve.page.visit import Visit
 from memoranda.serve.page.words.plain_markdown import plain_text, plain_words
 from memoranda.serve.page.words.sentences import in_words
 from memoranda.serve.page.words.times import moment_words, time_element
-from memoranda.serve.page.words.wording import counted, joined_names, translated
+from memoranda.serve.page.words.wording import as_beginning, counted, joined_names, translated
 from memoranda.serve.page.words.writers import writer_of
 from memoranda.text.word_diff import NEW, OLD, SAME, changed_words
 
@@ -159,8 +159,7 @@ def _weight(language: str, quote: Quote) -> str:
 
 def _first_word(language: str, note: Note) -> str:
     """Return the writer of a note at the beginning of a sentence."""
-    name = translated(language, writer_of(note))
-    return name[:1].upper() + name[1:]
+    return as_beginning(language, translated(language, writer_of(note)))
 
 
 def _later_word(language: str, note: Note) -> str:

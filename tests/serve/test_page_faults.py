@@ -673,3 +673,11 @@ def test_weeks_of_new_notes_begin_with_the_first_that_has_one():
     assert weeks_from_first_note([*empty[:4], *weeks[4:]]) == weeks[4:]
     assert weeks_from_first_note([*empty[:11], *weeks[11:]]) == [*empty[6:11], weeks[11]]
     assert len(weeks_from_first_note(empty)) == 6
+
+
+async def test_without_notes_health_draws_no_growth(web, page):
+    html = await page.see("/page/health")
+    assert "There is no note here yet." in plain(html)
+    assert "Where they are" not in html
+    web.note("Lamp", "It is round.")
+    assert "Where they are" in await page.see("/page/health")

@@ -53,6 +53,7 @@ _MODULES = {
         "LineOutOfRange",
         "Locked",
         "MemorandaError",
+        "NoSuchChange",
         "NoTime",
         "NotAFolder",
         "NotFound",

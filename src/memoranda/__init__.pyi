@@ -34,6 +34,7 @@ from memoranda.errors import LimitExceeded as LimitExceeded
 from memoranda.errors import LineOutOfRange as LineOutOfRange
 from memoranda.errors import Locked as Locked
 from memoranda.errors import MemorandaError as MemorandaError
+from memoranda.errors import NoSuchChange as NoSuchChange
 from memoranda.errors import NotAFolder as NotAFolder
 from memoranda.errors import NotFound as NotFound
 from memoranda.errors import NothingToReplace as NothingToReplace

@@ -546,7 +546,7 @@ class Memory:
         change: the number of the change in `log`.
         limit: how many notes to return at most; 0 means all.
 
-        Raises NotInHistory if there is no such change.
+        Raises NoSuchChange.
         """
         return self._session.revisions(change, limit=limit)
 

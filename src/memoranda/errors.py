@@ -343,6 +343,18 @@ class NotInHistory(NotFound):
         super().__init__(identifier, "the history")
 
 
+class NoSuchChange(NotInHistory):
+    """The history has no change with this number.
+
+    number: the number that the caller gave.
+    """
+
+    def __init__(self, number: int):
+        self.number = number
+        super().__init__(f"#{number}")
+        MemorandaError.__init__(self, f"There is no change #{number}.")
+
+
 class NothingToReplace(NotFound):
     """A checksum was given for a note that is not there."""
 

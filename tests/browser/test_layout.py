@@ -180,3 +180,22 @@ def test_long_titles_that_begin_alike_are_offered_with_their_ends(visit, memory)
             box = project.bounding_box()
             height = box["height"]
             assert height < 25, "one line"
+
+
+def test_a_badge_has_another_colour_than_the_row_that_is_chosen(visit, memory):
+    text = "It is round.\n\n- [fact] it is grey\n"
+    memory.store(Draft(text, project="notes", title="Lamp shade"), overwrite=True)
+    with visit("/page") as page:
+        colours = "it => [it, it.closest('.row')].map(x => getComputedStyle(x).backgroundColor)"
+        badge = page.locator(".row.here .tag").first
+        expect(badge).to_be_visible()
+        colour_of_badge, colour_of_row = badge.evaluate(colours)
+        assert colour_of_badge != colour_of_row
+
+
+def test_the_category_of_a_note_begins_below_its_label(visit, memory):
+    note = memory.write(Draft("Juniper is a shrub.", category="knowledge"))
+    with visit(note_url(note.project, note.path)) as page:
+        field = page.locator(".inplace select").first
+        label = page.locator("dt", has_text="Category").first
+        assert field.bounding_box()["x"] == label.bounding_box()["x"]

@@ -673,3 +673,25 @@ def test_weeks_of_new_notes_begin_with_the_first_that_has_one():
     assert weeks_from_first_note([*empty[:4], *weeks[4:]]) == weeks[4:]
     assert weeks_from_first_note([*empty[:11], *weeks[11:]]) == [*empty[6:11], weeks[11]]
     assert len(weeks_from_first_note(empty)) == 6
+
+
+async def test_of_a_change_that_never_was_the_page_says_that_there_is_none(web, page):
+    answer = await page.client.get("/page/change/99")
+    text = plain(answer.text.partition("<main")[2])
+    assert answer.status_code == 404
+    assert "There is no change 99." in text
+    assert "older text" not in text
+    assert "It may have been renamed, moved or deleted." not in text
+
+
+async def test_a_note_that_is_not_there_may_have_been_moved(web, page):
+    answer = await page.client.get("/page/note/notes/Nowhere.md")
+    assert "It may have been renamed, moved or deleted." in plain(answer.text)
+
+
+async def test_without_notes_health_draws_no_growth(web, page):
+    html = await page.see("/page/health")
+    assert "There is no note here yet." in plain(html)
+    assert "Where they are" not in html
+    web.note("Lamp", "It is round.")
+    assert "Where they are" in await page.see("/page/health")

@@ -292,3 +292,17 @@ async def test_several_changes_of_yours_lead_to_what_you_did_on_that_day(web, pa
     html = await page.see("/page")
     (address,) = re.findall(r'<a href="(/page\?who=owner&amp;day=[\d-]+)">2 changes</a>', html)
     assert "Alder</a>" in await page.see(address.replace("&amp;", "&"))
+
+
+async def test_two_agents_of_a_day_begin_the_sentence_with_a_capital(web, page):
+    for agent in ("codex", "claude"):
+        web.memory.as_caller(agent, "mcp").write(Draft("Green.", project="notes", title=agent))
+    text = sentence(await page.see("/page?week=this"))
+    assert text == "Claude and codex learned 2 things."
+
+
+async def test_in_chinese_an_agent_begins_a_sentence_as_it_is_spelled(web, page):
+    claude = web.memory.as_caller("claude", "mcp")
+    claude.write(Draft("Green.", project="notes", title="Tea"))
+    html = await page.see("/page?agent=claude&week=this", **{"accept-language": "zh-CN"})
+    assert sentence(html).startswith("claude")

@@ -34,8 +34,8 @@ from memoranda.errors import (
     CannotUndo,
     InvalidInput,
     MemorandaError,
+    NoSuchChange,
     NotFound,
-    NotInHistory,
     OutsideError,
     UndoObstacle,
 )
@@ -717,7 +717,7 @@ class HistoryVerbs(NoteVerbs):
             if recorded_change is not None:
                 visible_change = self.listed_part(recorded_change, self.past())
             if visible_change is None:
-                raise NotInHistory(f"#{change}")
+                raise NoSuchChange(change)
             texts = islice(visible_change.texts(), limit or None)
             return [self._revision(visible_change, text) for text in texts]
 

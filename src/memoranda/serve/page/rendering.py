@@ -11,7 +11,8 @@ from datetime import UTC, datetime
 from functools import cache, partial
 from typing import Any
 
-from jinja2 import Environment, FunctionLoader, StrictUndefined
+from jinja2 import Environment, FunctionLoader, StrictUndefined, pass_context
+from jinja2.runtime import Context
 from markupsafe import Markup, escape
 
 from memoranda.index.told_notes import Mark
@@ -46,6 +47,7 @@ from memoranda.serve.page.words.titles import (
 from memoranda.serve.page.words.wording import (
     COLON,
     LANGUAGES,
+    as_beginning,
     counted,
     done,
     joined_names,
@@ -123,7 +125,7 @@ def _environment() -> Environment:
         "first_line": first_line,
         "with_code": with_code,
         "line": lambda text: flat(" ".join(str(text).split())),
-        "sentence": lambda text: text[:1].upper() + text[1:],
+        "sentence": _sentence,
         "writer": writer_of,
         "writing_agent": writing_agent,
         "via": via,
@@ -138,6 +140,12 @@ def _environment() -> Environment:
         "with_fact": with_fact,
     }
     return environment
+
+
+@pass_context
+def _sentence(context: Context, text: str) -> str:
+    """Return a text as the beginning of a sentence, in the language of the template."""
+    return as_beginning(context["lang"], text)
 
 
 def _flat(text: Any) -> str:

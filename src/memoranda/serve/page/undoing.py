@@ -18,7 +18,7 @@ from memoranda.engine import MemorySession
 from memoranda.engine.history.refusals import later_changes_in_the_way, refused_undos
 from memoranda.engine.history.verbs import Revision
 from memoranda.engine.history.whereabouts import where_now
-from memoranda.errors import CannotUndo, InvalidInput, NotInHistory, UndoObstacle
+from memoranda.errors import CannotUndo, InvalidInput, NoSuchChange, UndoObstacle
 from memoranda.index.rows import NoteInfo
 from memoranda.ledger.change import Change
 from memoranda.note import frontmatter
@@ -91,11 +91,11 @@ def _revisions(memory: MemorySession, number: int, *, is_known: bool) -> Sequenc
     """Return the revisions of a change: one more than is shown, to know whether there are more.
 
     is_known: whether the history lists the change. Then the result is empty if everything that the
-        change touched was erased. Otherwise this raises NotInHistory.
+        change touched was erased. Otherwise this raises NoSuchChange.
     """
     try:
         return memory.revisions(number, limit=_MAX_DIFFERENCES + 1)
-    except NotInHistory:
+    except NoSuchChange:
         if is_known:
             return []
         raise

@@ -27,7 +27,7 @@ from memoranda.clock import now
 from memoranda.engine import MemorySession
 from memoranda.engine.access_table import AccessRefused
 from memoranda.engine.history.newest_texts import newest_texts
-from memoranda.errors import InvalidInput, MemorandaError, NotFound, SecretRefused
+from memoranda.errors import InvalidInput, MemorandaError, NoSuchChange, NotFound, SecretRefused
 from memoranda.index.rows import NoteInfo
 from memoranda.jobs.lifecycle import FACE
 from memoranda.ledger.change import ERASE, FIRST_OF_MACHINE, Change
@@ -484,6 +484,8 @@ def _framed_error(visit: Visit, error: MemorandaError) -> Response:
         words=error_words(visit.reader_clock, error),
         status_shown=status,
         is_replaced=False,
+        # Only a note goes elsewhere.
+        may_be_elsewhere=not isinstance(error, NoSuchChange),
         **values,
     )
 
@@ -733,6 +735,7 @@ def _page_without_frame(
         words=words,
         status_shown=status,
         is_replaced=is_replaced,
+        may_be_elsewhere=False,
         sought="",
         near=[],
         lately=[],

@@ -14,7 +14,7 @@ from memoranda.serve.page.visit import Visit
 from memoranda.serve.page.words.plain_markdown import plain_text, plain_words
 from memoranda.serve.page.words.sentences import in_words
 from memoranda.serve.page.words.times import moment_words, time_element
-from memoranda.serve.page.words.wording import counted, joined_names, translated
+from memoranda.serve.page.words.wording import as_beginning, counted, joined_names, translated
 from memoranda.serve.page.words.writers import writer_of
 from memoranda.text.word_diff import NEW, OLD, SAME, changed_words
 
@@ -162,8 +162,7 @@ def _notes_and_writers(language: str, quote: Quote) -> str:
 
 def _writer_at_start(language: str, note: Note) -> str:
     """Return the writer of a note at the beginning of a sentence."""
-    name = translated(language, writer_of(note))
-    return name[:1].upper() + name[1:]
+    return as_beginning(language, translated(language, writer_of(note)))
 
 
 def _writer_within(language: str, note: Note) -> str:

@@ -149,6 +149,14 @@ def done(language: str, verb: str) -> str:
     return table.get(sentence) or translated(language, verb)
 
 
+def as_beginning(language: str, text: str) -> str:
+    """Return a text as the beginning of a sentence. In English it begins with a capital."""
+    # Chinese has no capitals: a name at the beginning is spelled as it is elsewhere.
+    if language == "zh":
+        return text
+    return text[:1].upper() + text[1:]
+
+
 def joined_names(language: str, names: Sequence[str], max_names: int = 3) -> str:
     """Return names as a sentence lists them: `a`, `a and b`, `a, b and c`, `a, b and 2 others`."""
     comma = translated(language, ", ")

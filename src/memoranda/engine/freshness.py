@@ -1237,7 +1237,7 @@ class Freshness:
             return
         # If the ledger cannot be written, the call is answered all the same.
         with suppress(StorageError):
-            self._ledger.history.keep_written(text.encode("utf-8", "surrogateescape"))
+            self._ledger.history.keep_overwritten(text.encode("utf-8", "surrogateescape"))
 
     def leave_out(self, source: Source, error: NotIndexable) -> None:
         """Record that a note is not in the index until its file changes, and why."""

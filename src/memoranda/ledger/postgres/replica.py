@@ -702,7 +702,7 @@ class ReplicaReads(Reads):
             rows[key] = sum_of(rows.get(key, ReadRow()), reads)
         return rows
 
-    def whole(self) -> dict[str, ReadRow]:
+    def rows_to_fold(self) -> dict[str, ReadRow]:
         """Return the reads of all machines by key, after an exchange. Raises DatabaseAway, Busy."""
         self._exchange()
         return {key: row for key, row in self._totals.items() if row != ReadRow()}

@@ -393,7 +393,7 @@ def test_a_change_that_is_taken_back_leaves_the_text_that_another_program_replac
     written = commit(ledger, put(notes, "a.md", text))
     # Another program replaced it, and has a copy in another file
     Path(notes.root, "a.md").write_text("other")
-    ledger.history.keep_written(text.encode())
+    ledger.history.keep_overwritten(text.encode())
     Path(notes.root, "b.md").write_text(text)
 
     def refuse(self, step, *_):

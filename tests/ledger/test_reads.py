@@ -151,7 +151,7 @@ def test_a_read_that_waits_is_not_folded_before_it_is_written(place: Path, reads
     reads.count_read(ONE)
     reader = reads._database._connection
     reader.execute("pragma busy_timeout = 1")
-    assert reads.whole() == {ONE: ReadRow(1, SECOND)}
+    assert reads.rows_to_fold() == {ONE: ReadRow(1, SECOND)}
     writer.execute("rollback")
     writer.close()
-    assert reads.whole() == {ONE: ReadRow(2, SECOND)}
+    assert reads.rows_to_fold() == {ONE: ReadRow(2, SECOND)}

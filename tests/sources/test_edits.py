@@ -118,7 +118,7 @@ def test_the_inverse_of_an_edit_brings_the_file_back(
 ) -> None:
     source, edit, *_, file = kind(tmp_path)
     change = write(ledger, source, edit)
-    kept_lines = ledger.lines.kept(change.files[-1])
+    kept_lines = ledger.lines.lines_of(change.files[-1])
     write(ledger, source, lambda: source.inverse(kept_lines))  # type: ignore[attr-defined]
     assert b"new" not in file.read_bytes()
     with source.changing():

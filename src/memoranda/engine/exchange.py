@@ -602,7 +602,7 @@ class Contents:
 
         If the notes are in a database, the reads on all machines are included.
         """
-        return self.engine.reads.whole()
+        return self.engine.reads.rows_to_fold()
 
 
 def is_kept_name(project: str, name: str) -> bool:

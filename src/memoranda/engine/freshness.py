@@ -710,7 +710,7 @@ class Freshness:
         """
         may_be_late = not self._index.is_copy and source.name not in _NEVER_LATE
         # The index has seen a version only of a project that was a graph file before.
-        was_graph_file = bool(self._index.seen(source.name))
+        was_graph_file = bool(self._index.seen_stamp(source.name))
         if not may_be_late or was_graph_file:
             return False
         return self._index.notes.number_in(source.name) > LARGE
@@ -908,7 +908,7 @@ class Freshness:
         # Only a project that is a single file has a version, which changes with every write. The
         # index stores the version that it shows.
         version = source.version()
-        if version is not None and version == index.seen(name):
+        if version is not None and version == index.seen_stamp(name):
             return
         # A writer may have died while it wrote the file. Its change is completed before the file is
         # read.
@@ -926,7 +926,7 @@ class Freshness:
         self._apply(source, changes, result, progress)
         if version is not None and name not in self._troubles:
             with index.write_lock, index.transaction():
-                index.see(name, version)
+                index.record_seen(name, version)
 
     def _forget_former_graph_file(self, name: str) -> None:
         """Remove a project from the index if it was a graph file before, and is a folder now.
@@ -935,7 +935,7 @@ class Freshness:
         """
         index = self._index
         # Projects are pending when they may have changed. Usually this saves asking the index.
-        was_graph_file = name in self._pending and index.seen(name)
+        was_graph_file = name in self._pending and index.seen_stamp(name)
         if was_graph_file:
             with index.write_lock, index.transaction():
                 index.forget_project(name)
@@ -954,7 +954,7 @@ class Freshness:
                 self._troubles[source.name] = [trouble]
             return ()
         if not folder:
-            paths = source.changed_since(self._index.seen(source.name))
+            paths = source.changed_since(self._index.seen_stamp(source.name))
             if paths is not None:
                 return self._changes_of(source, paths)
         return self._changes_by_listing(source, folder)
@@ -1237,7 +1237,7 @@ class Freshness:
             return
         # If the ledger cannot be written, the call is answered all the same.
         with suppress(StorageError):
-            self._ledger.history.keep_written(text.encode("utf-8", "surrogateescape"))
+            self._ledger.history.keep_overwritten(text.encode("utf-8", "surrogateescape"))
 
     def leave_out(self, source: Source, error: NotIndexable) -> None:
         """Record that a note is not in the index until its file changes, and why."""

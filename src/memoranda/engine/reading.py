@@ -752,7 +752,9 @@ class ReadVerbs(ProjectList):
         if agent is None:
             return None
         keys = (self.claim(info), suspicion(self, info))
-        approved = history.last_answer([key for key in keys if self.decision(key) == KEEP])
+        approved = history.last_change_of_answers(
+            [key for key in keys if self.decision(key) == KEEP]
+        )
         if not approved:
             return agent
         return history.agent_that_named(info.project, info.path, after=approved)

@@ -668,7 +668,7 @@ class Upkeep:
         """
         with self.engine.writing():
             self.engine.fresh()
-            rows = self.engine.reads.whole()
+            rows = self.engine.reads.rows_to_fold()
             infos = self._index.notes.with_ids(rows, (*MEMORY_PROJECTS, entry.PROJECT))
             owner = self.memory.as_caller(agent=None)
             # The change is listed under no note.

@@ -138,7 +138,7 @@ def _space(note: Note) -> str:
     return note.project
 
 
-def disputed(db: sqlite3.Connection, rows: Iterable[int]) -> list[list[ClaimRow]]:
+def disputes_of(db: sqlite3.Connection, rows: Iterable[int]) -> list[list[ClaimRow]]:
     """Return all claims about each subject on which one of these notes and another note differ.
 
     Each list has the claims of all notes about one subject, the newest note first. Values that are
@@ -194,7 +194,7 @@ def _stated(subject: str, columns: Row) -> StatedClaim:
     return StatedClaim(columns["note"], claim)
 
 
-def contested(db: sqlite3.Connection) -> Iterator[list[ClaimRow]]:
+def disputes_for_review(db: sqlite3.Connection) -> Iterator[list[ClaimRow]]:
     """Yield the claims about each subject that notes disagree about, one list for each subject.
 
     Only claims count that Review asks about. At most the newest 100 claims of a subject are

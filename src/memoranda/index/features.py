@@ -202,8 +202,8 @@ def turns_or_passages(text: str) -> list[tuple[int, int]]:
     if not _are_turns(text, starts):
         return [(passage.start, passage.end) for passage in passages(text)]
     # The text before the first turn is a part, too.
-    parts = pairwise([0, *starts, len(text)])
-    return [(start, end) for start, end in parts if text[start:end].strip()]
+    bounds = pairwise([0, *starts, len(text)])
+    return [(start, end) for start, end in bounds if text[start:end].strip()]
 
 
 def _are_turns(text: str, starts: Sequence[int]) -> bool:
@@ -294,7 +294,8 @@ def stored_chunks(text: str) -> StoredChunks | None:
 
     None for a text of a single chunk, and for one so long that its places need more than 2 bytes.
     """
-    if not SHORT < len(text) <= _MAX_STORED_CHARACTERS:
+    is_single_chunk = len(text) <= SHORT
+    if is_single_chunk or len(text) > _MAX_STORED_CHARACTERS:
         return None
     spans = chunk_spans(text)
     speakers = [span.speaker for span in spans]

@@ -490,13 +490,21 @@ def invalid_at(spans: Iterable[Span], moment: datetime, upheld: Collection[int] 
     for row, begins, ends in spans:
         if row in upheld:
             continue
-        # A multiple of DAY means a day, and is compared with the day of the moment. Any other time
-        # is a moment.
-        has_begun = begins <= (now if begins % DAY else today)
-        has_ended = ends is not None and ends <= (now if ends % DAY else today)
+        has_begun = _is_reached(begins, now, today)
+        has_ended = ends is not None and _is_reached(ends, now, today)
         if has_ended or not has_begun:
             invalid_rows.add(row)
     return sorted(invalid_rows)
+
+
+def _is_reached(time: int, now: int, today: int) -> bool:
+    """Whether a time of a note is now or earlier. All are in microseconds since 1970.
+
+    time: a multiple of DAY means a day, which is compared with `today`. Any other time is a moment.
+    now, today: a moment, and its day in its time zone (`moment_values`).
+    """
+    is_day = time % DAY == 0
+    return time <= (today if is_day else now)
 
 
 def excluded(rows: Sequence[int], name: str) -> str:

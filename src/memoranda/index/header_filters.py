@@ -119,7 +119,9 @@ class _Contains(Condition):
 
     def passes_list(self, value: ListValue) -> bool:
         has_all_scalars = self.scalars <= value.scalars
-        return has_all_scalars and all(_holds(value, condition) for condition in self.conditions)
+        return has_all_scalars and all(
+            _has_passing_element(value, condition) for condition in self.conditions
+        )
 
     @property
     def asks_lists(self) -> bool:
@@ -157,7 +159,7 @@ class _Ordered(Condition):
         return kind is bound_kind and kind is not bool and self.compare(value, bound)
 
 
-def _holds(value: ListValue, condition: Condition) -> bool:
+def _has_passing_element(value: ListValue, condition: Condition) -> bool:
     """Whether one element of a list passes a condition."""
     has_scalar = any(condition.passes(scalar) for scalar in value.scalars)
     return has_scalar or any(condition.passes_list(inner_list) for inner_list in value.lists)

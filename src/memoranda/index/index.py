@@ -38,7 +38,7 @@ class Index(Database):
 
     lock: the lock of the home.
 
-    `put`, `remove`, `forget_project` and `see` must run inside a `transaction`. Modules that a
+    `put`, `remove`, `forget_project` and `record_seen` must run inside a `transaction`. Modules that a
     caller may not need are imported at their first use.
     """
 
@@ -191,9 +191,19 @@ class Index(Database):
         """
         from memoranda.index import sync
 
-        sync.apply(self.connection, project, changes, load, lock, result, progress, files, ahead)
+        sync.apply(
+            self.connection,
+            project,
+            changes,
+            load=load,
+            lock=lock,
+            result=result,
+            progress=progress,
+            files=files,
+            ahead=ahead,
+        )
 
-    def seen(self, project: str) -> Stamp | None:
+    def seen_stamp(self, project: str) -> Stamp | None:
         """Return the stamp that a project had when it was last indexed, if it is a single file.
 
         None if it was never indexed.
@@ -204,7 +214,7 @@ class Index(Database):
             return None
         return Stamp(*row)
 
-    def see(self, project: str, file: Stamp | None) -> None:
+    def record_seen(self, project: str, file: Stamp | None) -> None:
         """Record the stamp of the project's file that the index now shows.
 
         file: None if the file does not exist, which counts as a stamp of zeros.

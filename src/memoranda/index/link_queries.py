@@ -102,6 +102,18 @@ class ResolvedLink(NamedTuple):
     target_row: int | None
 
 
+class _ByChange(NamedTuple):
+    """A sort key of notes, which puts the last changed first.
+
+    negative_changed: the time of the change in microseconds since 1970, negative.
+    permalink, path: decide between notes that changed at the same time.
+    """
+
+    negative_changed: int
+    permalink: str
+    path: str
+
+
 class RememberedPairs:
     """A cache of the relations among all notes, one per connection (`database.held`).
 
@@ -434,8 +446,9 @@ class LinkQueries(Queries):
             # Leave out of the result what changed before `since`
             result_rows = level_rows
             if earliest is not None:
-                # A sort key begins with the negative time of the change.
-                result_rows = [row for row in level_rows if -sort_keys[row][0] >= earliest]
+                result_rows = [
+                    row for row in level_rows if -sort_keys[row].negative_changed >= earliest
+                ]
 
             # The walk goes on from all notes of this level. From the last level it does not, so
             # there only the notes of the result are read.
@@ -466,13 +479,13 @@ class LinkQueries(Queries):
         self,
         frontier: Sequence[NoteInfo],
         links: Iterable[_Link],
-        seen_rows: Container[int],
+        visited_rows: Container[int],
         resolver: Resolver,
     ) -> dict[int, str]:
         """Return the notes one relation away from `frontier`: the type of the relation, by row.
 
         links: the links to `frontier`.
-        seen_rows: the rows to leave out.
+        visited_rows: the rows to leave out.
         resolver: finds the notes to which links lead.
         """
         # `setdefault`: of several relations with a note, the first one counts.
@@ -481,25 +494,24 @@ class LinkQueries(Queries):
         positions = {note.row: position for position, note in enumerate(frontier)}
         outgoing = sorted(self._links("note", [*positions]), key=lambda link: positions[link.note])
         for link, answer in zip(outgoing, _answers(resolver, outgoing), strict=True):
-            if answer.row is not None and answer.row not in seen_rows:
+            if answer.row is not None and answer.row not in visited_rows:
                 types.setdefault(answer.row, link.type)
         # The links to `frontier`.
         for link in links:
-            if link.note not in seen_rows:
+            if link.note not in visited_rows:
                 types.setdefault(link.note, link.type)
         return types
 
-    def _by_change(self, rows: Iterable[int]) -> dict[int, tuple[int, str, str]]:
-        """Return a sort key for each row, which puts the last changed first.
-
-        The key is (negative time of the change, permalink, path).
-        """
+    def _by_change(self, rows: Iterable[int]) -> dict[int, _ByChange]:
+        """Return a sort key for each row, which puts the last changed first."""
         sql = (
             "select row, changed, permalink, path from note "
             "where row in (select value from json_each(?))"
         )
         cursor = self._db.execute(sql, (json.dumps(list(rows)),))
-        return {row: (-changed, permalink, path) for row, changed, permalink, path in cursor}
+        return {
+            row: _ByChange(-changed, permalink, path) for row, changed, permalink, path in cursor
+        }
 
     def _links(self, column: str, values: Collection[int | str]) -> list[_Link]:
         """Return the links whose column `note` or `fold` is among `values`, by note and position."""

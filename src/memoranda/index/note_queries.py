@@ -172,7 +172,7 @@ class NoteQueries(Queries):
 
     def disputed_claims(self, rows: Iterable[int]) -> list[list[claims.ClaimRow]]:
         """Return all claims about each subject on which one of these notes and another note differ."""
-        return claims.disputed(self._db, rows)
+        return claims.disputes_of(self._db, rows)
 
     def shared_claims(self, rows: Iterable[int]) -> list[list[claims.StatedClaim]]:
         """Return what these notes claim about each subject about which several of them claim
@@ -201,7 +201,7 @@ class NoteQueries(Queries):
 
     def contested(self) -> list[list[claims.ClaimRow]]:
         """Return the claims that notes disagree about, one list for each subject."""
-        return list(claims.contested(self._db))
+        return list(claims.disputes_for_review(self._db))
 
     def invalid_rows(self, moment: datetime) -> set[int]:
         """Return the rows of the notes that are not valid at a moment.

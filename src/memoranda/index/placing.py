@@ -146,7 +146,8 @@ def withdraw(db: sqlite3.Connection, note: int, text: str, passages: int) -> boo
     first_row = note * FIRST_PASSAGE
     stop_row = _end_of_placed(db, note, passages)
     begin_row = max(first_row, stop_row - PASSAGES_AT_ONCE)
-    if begin_row >= stop_row:
+    are_all_out = begin_row >= stop_row
+    if are_all_out:
         return False
     _take_words_out(db, text, begin_row, stop_row)
     # From here on they are missing.
@@ -155,16 +156,17 @@ def withdraw(db: sqlite3.Connection, note: int, text: str, passages: int) -> boo
     return True
 
 
-def take_out(db: sqlite3.Connection, note: int, text: str, passages: int) -> None:
+def delete_passages(db: sqlite3.Connection, note: int, text: str, passages: int) -> None:
     """Delete all passages of a note.
 
     note: the row of the note.
     text: the text of the note.
     passages: how many passages it has.
     """
-    first = note * FIRST_PASSAGE
-    _take_words_out(db, text, first, _end_of_placed(db, note, passages))
-    db.execute("delete from passage where row between ? and ?", (first, first + passages - 1))
+    first_row = note * FIRST_PASSAGE
+    row_after_last = first_row + passages
+    _take_words_out(db, text, first_row, _end_of_placed(db, note, passages))
+    db.execute("delete from passage where row >= ? and row < ?", (first_row, row_after_last))
     db.execute("delete from unplaced where note = ?", (note,))
 
 

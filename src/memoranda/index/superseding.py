@@ -103,12 +103,12 @@ def disputed_rows(db: sqlite3.Connection) -> list[int]:
 
 def successors(db: sqlite3.Connection, row: int) -> list[int]:
     """Return the rows of the notes that supersede the note in `row`."""
-    return _paired_rows(db, "new", "old", row)
+    return _paired_rows(db, row, result_side="new", known_side="old")
 
 
 def predecessors(db: sqlite3.Connection, row: int) -> list[int]:
     """Return the rows of the notes that the note in `row` supersedes."""
-    return _paired_rows(db, "old", "new", row)
+    return _paired_rows(db, row, result_side="old", known_side="new")
 
 
 def validity_marks(
@@ -155,7 +155,9 @@ def validity_marks(
     return {row: one_line(mark) for row, mark in marks.items()}
 
 
-def _paired_rows(db: sqlite3.Connection, result_side: str, known_side: str, row: int) -> list[int]:
+def _paired_rows(
+    db: sqlite3.Connection, row: int, *, result_side: str, known_side: str
+) -> list[int]:
     """Return the rows of notes that supersede the note in `row` or are superseded by it, each once.
 
     result_side: the side of the pair whose rows are returned, "old" or "new".

@@ -391,7 +391,7 @@ class _BatchWriter:
         with ThreadPoolExecutor(1) as threads:
             loading = writer.Loading(self.db, self.project, threads)
             for path in paths:
-                note = self._accepted(prepared.get(path), path, loading.project)
+                note = self._usable_note(prepared.get(path), path, loading.project)
                 if note is None:
                     loaded = self.load(path)
                     if loaded is None:
@@ -401,7 +401,7 @@ class _BatchWriter:
                 self.result.added += 1
             loading.end()
 
-    def _accepted(self, note: Prepared | None, path: str, project: int) -> Prepared | None:
+    def _usable_note(self, note: Prepared | None, path: str, project: int) -> Prepared | None:
         """Return a note that another process has read, with the origin of its file.
 
         None if there is no such note, or if the file has changed since.
@@ -443,7 +443,8 @@ class _BatchWriter:
 
         # Put in the note.
         note, stamp = loaded
-        if self._is_up_to_date(change, note, stamp):
+        is_settled = self._settle_without_writing(change, note, stamp)
+        if is_settled:
             return
         # Rows that were computed before are of no use if somebody saved the file since.
         prepared = self.ahead.get(change.path)
@@ -452,10 +453,13 @@ class _BatchWriter:
         writer.put(self.db, note, stamp, row=row, prepared=prepared)
         _count(change, self.result)
 
-    def _is_up_to_date(self, change: Difference, note: Note, stamp: Stamp) -> bool:
-        """Whether the index has the note as it is now, after its stamp is set if only that differs.
+    def _settle_without_writing(self, change: Difference, note: Note, stamp: Stamp) -> bool:
+        """Bring the index up to date with a note, if no row of it must be written.
 
-        A note that has the same text as before, but another time, keeps its origin.
+        If only the stamp differs, it is set. A note that has the same text as before, but another
+        time, gets its origin from the index here, and must be written.
+
+        Returns whether the index is up to date now.
         """
         is_changed_file = change.old == change.path
         if not is_changed_file:

@@ -107,19 +107,29 @@ class ToldLine(NamedTuple):
     begins: ToldNote | None = None
 
 
+class LineGroup(NamedTuple):
+    """The properties that the notes of a shared line of evidence have in common.
+
+    repeats_title: whether the address of each note repeats its title.
+    day_and_place: the text "day, place". The place is the folder if the address repeats the title,
+        else the whole address.
+    """
+
+    repeats_title: bool
+    day_and_place: str
+
+
 class NoteHeading(NamedTuple):
     """How evidence names a note.
 
     is_memory: whether its permalink ends in its id, as for memories (contract 001, 2).
-    group: a pair: whether the address repeats the title, and the text "day, place". Notes with the
-        same group share a line. The place is the folder if the address repeats the title, else the
-        whole address.
+    group: notes with the same group share a line.
     name: the name of the note within a shared line.
     line: the line for this note alone. The title is left out if the address repeats it.
     """
 
     is_memory: bool
-    group: tuple[bool, str]
+    group: LineGroup
     name: str
     line: str
 
@@ -134,8 +144,7 @@ class NoteHeading(NamedTuple):
             return name_length
         if self.is_memory:
             # The shared line has two brackets, and an empty line before it: two line breaks.
-            _, place = self.group
-            return len(place) + 4 + name_length
+            return len(self.group.day_and_place) + 4 + name_length
         # The line for this note alone, with two line breaks before it and one behind it.
         return len(self.line) + 3
 
@@ -177,7 +186,7 @@ def heading_of(note: NoteInfo, day: str, marks: Iterable[Mark] = ()) -> NoteHead
         details.append(remarks)
     return NoteHeading(
         is_memory,
-        group=(address_repeats_title, f"{day_and_state}, {place}"),
+        group=LineGroup(address_repeats_title, f"{day_and_state}, {place}"),
         name=name,
         line=flat(f"{title}({', '.join(details)})"),
     )
@@ -199,7 +208,7 @@ def told_notes(
         hits_by_row.setdefault(hit.note.row, []).append(hit)
 
     # The notes by the group in whose line they are (`NoteHeading.group`).
-    groups: dict[tuple[bool, str], list[ToldNote]] = {}
+    groups: dict[LineGroup, list[ToldNote]] = {}
     for note_hits in hits_by_row.values():
         note = note_hits[0].note
         day = day_of(note, zone)
@@ -248,17 +257,19 @@ def evidence_lines(notes: Sequence[ToldNote]) -> list[ToldLine]:
     headings = [heading_of(told_note.note, told_note.day, told_note.marks) for told_note in notes]
     lines: list[ToldLine] = []
     pairs = zip(headings, notes, strict=True)
-    for (_, place), pairs_of_group in groupby(pairs, key=lambda pair: pair[0].group):
+    for group, pairs_of_group in groupby(pairs, key=lambda pair: pair[0].group):
         if lines:
             lines.append(ToldLine(""))
-        lines += _group_lines(place, list(pairs_of_group))
+        lines += _group_lines(group.day_and_place, list(pairs_of_group))
     return lines
 
 
-def _group_lines(place: str, pairs: list[tuple[NoteHeading, ToldNote]]) -> Iterator[ToldLine]:
+def _group_lines(
+    day_and_place: str, pairs: list[tuple[NoteHeading, ToldNote]]
+) -> Iterator[ToldLine]:
     """Yield the lines of notes that share a line.
 
-    place: the day and the place of the notes.
+    day_and_place: the day and the place of the notes.
     pairs: each note with its heading.
     """
     first_heading, first_note = pairs[0]
@@ -266,7 +277,7 @@ def _group_lines(place: str, pairs: list[tuple[NoteHeading, ToldNote]]) -> Itera
         yield ToldLine(first_heading.line)
         yield from _passage_lines("  ", first_note)
         return
-    yield ToldLine(flat(f"({place})"))
+    yield ToldLine(flat(f"({day_and_place})"))
     for note_heading, told_note in pairs:
         yield from _passage_lines(f"{note_heading.name}: ", told_note)
 

@@ -12,7 +12,7 @@ import sys
 from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from memoranda.sources.layout import SKIPPED_FOLDERS
 from memoranda.sources.walking import walk
@@ -32,6 +32,19 @@ class Changes:
     lost: bool = False
 
 
+class _WatchedFolder(NamedTuple):
+    """A folder of a project.
+
+    project: the name of the project.
+    root: the absolute path of the project's folder.
+    path: the path of the folder in the project. "" for the project's folder.
+    """
+
+    project: str
+    root: str
+    path: str
+
+
 class Watch:
     """Watches every folder of the projects. For one thread at a time."""
 
@@ -43,8 +56,8 @@ class Watch:
         """
         self._inotify = inotify
         self._flags = flags
-        # (project, the project's root, folder in the project) by the number of its watch.
-        self._places: dict[int, tuple[str, str, str]] = {}
+        # The watched folders by the numbers of their watches, which events have
+        self._folders: dict[int, _WatchedFolder] = {}
 
     @classmethod
     def open(cls, folders: Iterable[tuple[str, str, str]]) -> Watch | None:
@@ -100,7 +113,7 @@ class Watch:
         except (FileNotFoundError, NotADirectoryError, PermissionError):
             # The notes of an unreadable folder cannot be read, so it need not be watched.
             return
-        self._places[number] = (project, root, folder)
+        self._folders[number] = _WatchedFolder(project, root, folder)
 
     def has_changes(self) -> bool:
         """Whether `drain` would return anything."""
@@ -128,34 +141,34 @@ class Watch:
             changes.lost = True
             return
 
-        # About a watched folder itself. `wd` is the number of its watch.
-        place = self._places.get(event.wd)
-        # Late events come from a folder that is no longer watched.
-        if place is None:
+        # `wd` is the number of the watch. Late events come from a folder that is no longer watched.
+        folder = self._folders.get(event.wd)
+        if folder is None:
             return
-        project, root, folder = place
+
+        # About the watched folder itself: such an event has no name. Unless it is the project's own
+        # folder, the watch of the folder above it reports the same.
+        is_top_folder = folder.path == ""
         if mask & (flags.DELETE_SELF | flags.MOVE_SELF):
-            # The folder that contains a folder also reports its end. Only the top folder of a
-            # project has no such folder above it, so changes may be lost.
-            changes.lost = changes.lost or not folder
+            if is_top_folder:
+                changes.lost = True
             return
         name = event.name
-        # Without a name, the event is about the folder itself.
         if not name:
-            if not folder and mask & flags.ATTRIB:
-                changes.folders.add((project, ""))
+            if is_top_folder and mask & flags.ATTRIB:
+                changes.folders.add((folder.project, ""))
             return
 
         # About a file or folder in it. Hidden ones are no notes.
-        path = f"{folder}/{name}" if folder else name
+        path = name if is_top_folder else f"{folder.path}/{name}"
         if name.startswith(".") or not is_valid_unicode(path):
             return
         is_folder = bool(mask & flags.ISDIR)
         if not is_folder:
-            changes.files.add((project, path))
+            changes.files.add((folder.project, path))
         elif name not in SKIPPED_FOLDERS:
-            self._follow_folder(mask, project, root, path)
-            changes.folders.add((project, path))
+            self._follow_folder(mask, folder.project, folder.root, path)
+            changes.folders.add((folder.project, path))
 
     def _follow_folder(self, mask: int, project: str, root: str, path: str) -> None:
         """Watch a new folder with the folders in it, or stop watching a removed folder.
@@ -168,9 +181,10 @@ class Watch:
         if mask & (flags.DELETE | flags.MOVED_FROM):
             # The folder is gone. The watches of a renamed folder, and of all folders in it, would
             # report changes under its old name, so they end.
-            for number, (watched_project, _, folder) in list(self._places.items()):
-                if watched_project == project and f"{folder}/".startswith(f"{path}/"):
-                    del self._places[number]
+            for number, watched in list(self._folders.items()):
+                is_inside = f"{watched.path}/".startswith(f"{path}/")
+                if watched.project == project and is_inside:
+                    del self._folders[number]
                     with suppress(OSError):
                         self._inotify.rm_watch(number)
         elif not mask & flags.ATTRIB:

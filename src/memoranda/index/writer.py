@@ -28,7 +28,7 @@ from memoranda.index import claims, entity_queries, features, filters, placing
 from memoranda.index.features import STEMMED
 from memoranda.index.filters import facet_text, project_ids, with_writer
 from memoranda.index.listing import folds
-from memoranda.index.placing import Passage, has_parts, insert_passages, take_out
+from memoranda.index.placing import Passage, delete_passages, has_parts, insert_passages
 from memoranda.index.resolve import first_line_of, key, keys_of, link_key
 from memoranda.index.rows import at_note, property_text
 from memoranda.index.tables import MOST_ROWS, Row, column_list, insert, take_words_out
@@ -302,7 +302,7 @@ def put(
     # Take out the note that is replaced.
     old = _fields_at(db, project, path) if before.is_known else None
     if old is not None:
-        _take_out(db, note.project, old)
+        _delete_note(db, note.project, old)
 
     # Insert the new one. If it keeps the permalink of the old one, it changes no other note's.
     if old is not None and _keeps_permalink(old, note):
@@ -434,7 +434,7 @@ def _rows_if_undisputed(
         old = _fields_at(db, before.project, sqlite_text(note.path))
         if old is None or not _keeps_permalink(old, note):
             return None
-        _take_out(db, note.project, old)
+        _delete_note(db, note.project, old)
         permalink = old.permalink
         base = old.base
     elif before.is_taken:
@@ -549,7 +549,7 @@ def remove(db: sqlite3.Connection, project: str, path: str) -> bool:
     if old is None:
         # An expired entry is not among the notes any more.
         return project == KV_PROJECT and db.execute(_FORGET_EXPIRED, (path,)).rowcount > 0
-    _take_out(db, project, old)
+    _delete_note(db, project, old)
     # The number of its permalink may be free now.
     _Permalinks(db, project_number, project).renumber_without(old.permalink)
     return True
@@ -572,7 +572,7 @@ def forget_project(db: sqlite3.Connection, project: str) -> None:
     for (path,) in paths:
         old = _fields_at(db, project_number, path)
         if old:
-            _take_out(db, project, old)
+            _delete_note(db, project, old)
     db.execute("delete from project where id = ?", (project_number,))
 
 
@@ -972,7 +972,7 @@ def _pairs_in(text: str) -> set[int]:
     return pairs
 
 
-def _take_out(db: sqlite3.Connection, project: str, old: Indexed) -> None:
+def _delete_note(db: sqlite3.Connection, project: str, old: Indexed) -> None:
     """Delete all rows of a note.
 
     A full-text table has to get exactly the words that it was given, so they are computed again.
@@ -987,12 +987,12 @@ def _take_out(db: sqlite3.Connection, project: str, old: Indexed) -> None:
         if not is_missing:
             take_words_out(db, table, row, words)
     if old.passages:
-        take_out(db, row, old.text, old.passages)
+        delete_passages(db, row, old.text, old.passages)
 
     # The keys by which links find it.
     db.executemany(
         "delete from note_fold where fold = ? and note = ?",
-        [(this_key, row) for this_key in _keys(project, old)],
+        [(link_fold, row) for link_fold in _keys(project, old)],
     )
 
     # Its count in each folder above it. The counts are found by its row in table `note`, which is
@@ -1070,15 +1070,15 @@ def foresee_removal(project: str, old: Indexed) -> None:
     _keys(project, old)
 
 
-def _words(project: str, old: Indexed) -> dict[str, Row]:
+def _words(project: str, fields: Indexed) -> dict[str, Row]:
     """Return the row of a note in each full-text table, by table.
 
-    old: the fields of the note.
+    fields: the fields of the note.
     """
-    facet = old.facet
+    facet = fields.facet
     # `_words_without_facet` is remembered by its arguments. `foresee_removal` calls it before the
     # note has these fields, so they are left out.
-    words = _words_without_facet(project, old._replace(row=0, facet="", passages=0))
+    words = _words_without_facet(project, fields._replace(row=0, facet="", passages=0))
     return {
         "note_fts": {**words.names, "body": words.body, "address": words.address, "facet": facet},
         "name_fts": {**words.names, "facet": facet},
@@ -1102,38 +1102,38 @@ class _Words(NamedTuple):
 
 
 @remembered
-def _words_without_facet(project: str, old: Indexed) -> _Words:
+def _words_without_facet(project: str, fields: Indexed) -> _Words:
     """Compute the words that find a note in a search.
 
     project: the name of its project.
-    old: its fields. `facet`, `row` and `passages` are left empty, so that equal notes give one
+    fields: its fields. `facet`, `row` and `passages` are left empty, so that equal notes give one
         result, which is remembered.
     """
-    titles = "\n".join([old.title, *_texts_of(old.aliases)])
+    titles = "\n".join([fields.title, *_texts_of(fields.aliases)])
     names = {
         "title": _names_apart(titles),
-        "headings": _names_apart(old.headings),
-        "tags": _names_apart(old.tags),
+        "headings": _names_apart(fields.headings),
+        "tags": _names_apart(fields.tags),
     }
-    address = _names_apart(_address_of(project, old))
-    body = fts_text(old.text)
+    address = _names_apart(_address_of(project, fields))
+    body = fts_text(fields.text)
     # Stems are found in the names, and in the beginning of the text.
-    beginning = body if len(old.text) <= STEMMED else fts_text(old.text[:STEMMED])
+    beginning = body if len(fields.text) <= STEMMED else fts_text(fields.text[:STEMMED])
     name_texts = [column.replace(_NAME_SEPARATOR, "\n") for column in (*names.values(), address)]
     return _Words(names, address, body, (*name_texts, beginning))
 
 
-def _address_of(project: str, old: Indexed) -> str:
+def _address_of(project: str, fields: Indexed) -> str:
     """Return the path, the permalink and the header values of a note, one on a line.
 
-    old: the fields of the note.
+    fields: the fields of the note.
     """
-    lines = [old.path]
-    permalink = (old.base or old.permalink).removeprefix(f"{lead(project)}/")
+    lines = [fields.path]
+    permalink = (fields.base or fields.permalink).removeprefix(f"{lead(project)}/")
     # A permalink that has only words of the path adds nothing.
-    if not set(tokens(old.path.casefold())).issuperset(tokens(permalink)):
+    if not set(tokens(fields.path.casefold())).issuperset(tokens(permalink)):
         lines.append(permalink)
-    return "\n".join([*lines, property_text(old.header)])
+    return "\n".join([*lines, property_text(fields.header)])
 
 
 def _names_apart(names: str) -> str:
@@ -1141,12 +1141,14 @@ def _names_apart(names: str) -> str:
     return fts_text(names).replace("\n", f" {_NAME_SEPARATOR} ")
 
 
-def _keys(project: str, old: Indexed) -> set[str]:
+def _keys(project: str, fields: Indexed) -> set[str]:
     """Return the keys that links find a note by (table `note_fold`).
 
-    old: the fields of the note.
+    fields: the fields of the note.
     """
-    return _keys_of(project, old.path, old.permalink, old.title, old.aliases, old.text)
+    return _keys_of(
+        project, fields.path, fields.permalink, fields.title, fields.aliases, fields.text
+    )
 
 
 @remembered

@@ -20,6 +20,8 @@ from memoranda.ledger.database import LedgerDatabase
 _LISTS = ("tokens", "grants")
 # Sections that contain sections.
 _NESTED = ("visitors", "oauth")
+# The database never has this version, so the document is read the next time.
+_NOT_READ = (0, 0)
 
 Document = dict[str, Any]
 """The whole document: section -> its elements, a list or a mapping by key."""
@@ -31,9 +33,9 @@ class AccessRows:
     def __init__(self, database: LedgerDatabase):
         self.database = database
         self._guard = threading.RLock()
-        self._version = (0, 0)
-        # The document at `_version` of the database
+        # The document that was read last, and the version of the database that it was read from
         self._document: Document = {}
+        self._version = _NOT_READ
 
     def all(self) -> Document:
         """Return the whole document, as it is in the ledger now. Raises StorageError.
@@ -63,7 +65,6 @@ class AccessRows:
             document = _document_of(before)
             yield document
             self._write(connection, before, _rows_of(document))
-            self._version = (0, 0)
 
     def _write(
         self,
@@ -85,6 +86,8 @@ class AccessRows:
             "on conflict (section, key) do update set value = excluded.value",
             changed,
         )
+        # The version of a database tells only the writes of other connections
+        self._version = _NOT_READ
 
     def dump(self) -> bytes | None:
         """Return the whole document as JSON, None if it is empty."""
@@ -104,7 +107,6 @@ class AccessRows:
             rows = {}
         with self._guard, self.database.transaction() as connection:
             self._write(connection, self._stored_rows(), rows)
-            self._version = (0, 0)
 
     def take_over(self, connection: Connection, data: bytes) -> None:
         """Add the rows that a file of an earlier version holds. Rows that exist already stay.
@@ -114,7 +116,7 @@ class AccessRows:
         sql = "insert or ignore into access (section, key, value) values (?, ?, ?)"
         rows = _rows_of(parse_access(data))
         connection.executemany(sql, [(*place, value) for place, value in rows.items()])
-        self._version = (0, 0)
+        self._version = _NOT_READ
 
     # --- calls of a day
 
@@ -136,6 +138,7 @@ class AccessRows:
 
         Raises StorageError.
         """
+        # A caller has one row. The first call of another day counts from 1.
         sql = (
             "insert into day_calls (who, day, calls) values (:who, :day, 1) on conflict (who) do "
             "update set calls = case when day = :day then calls + 1 else 1 end, day = :day"

@@ -115,7 +115,7 @@ class Touched(ValueObject):
 
     @property
     def moves_folder(self) -> bool:
-        """Whether the step moved a folder with everything in it."""
+        """Whether the step moved a folder with everything in it. A folder has no text before."""
         return self.do == StepKind.MOVE and self.old is None
 
     @property
@@ -192,6 +192,7 @@ class Change(ValueObject):
             who = f"{AGENT_PREFIX}{self.agent}"
             trust = "agent"
         if self.verb in IMPORTING:
+            # The owner has not written the texts of an import: they come from elsewhere
             if not self.agent:
                 who = "import"
             trust = "import"
@@ -233,25 +234,28 @@ class Change(ValueObject):
 
         The keys are the steps that removed a file, the values those that wrote it.
         """
-        made: set[int] = set()
-        # The first file of each name that was written.
-        first_made: dict[str, int] = {}
+        written_positions: set[int] = set()
+        # name of a file -> position of the first step that wrote a new file of this name
+        first_position_of_name: dict[str, int] = {}
         for position, file in enumerate(self.files):
             if file.makes_file:
-                made.add(position)
-                first_made.setdefault(os.path.basename(file.path), position)
-        removed = [
+                written_positions.add(position)
+                first_position_of_name.setdefault(os.path.basename(file.path), position)
+        removed_positions = [
             position for position, file in enumerate(self.files) if file.do == StepKind.REMOVE
         ]
-        # An undo also makes and removes files that have nothing to do with each other.
-        is_in_order = self.verb != "undo" or len(made) == len(removed) == 1
+        # An undo also makes and removes files that have nothing to do with each other. Then a file
+        # that was written just before another is removed need not be the same note.
+        has_one_of_each = len(written_positions) == 1 and len(removed_positions) == 1
+        is_paired_by_order = self.verb != "undo" or has_one_of_each
         moves: dict[int, int] = {}
-        for position in removed:
+        for position in removed_positions:
+            position_before = position - 1
             name = os.path.basename(self.files[position].path)
-            if is_in_order and position - 1 in made:
-                moves[position] = position - 1
-            elif name in first_made:
-                moves[position] = first_made[name]
+            if is_paired_by_order and position_before in written_positions:
+                moves[position] = position_before
+            elif name in first_position_of_name:
+                moves[position] = first_position_of_name[name]
         return moves
 
     def count_of_others(self) -> int:

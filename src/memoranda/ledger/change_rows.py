@@ -61,10 +61,10 @@ def step_values(touched: Touched) -> tuple[Any, ...]:
         touched.new,
         touched.mode,
         touched.scope,
-        stored(touched.link),
+        storable_path(touched.link),
         int(touched.kept),
-        stored(touched.file),
-        stored(touched.root),
+        storable_path(touched.file),
+        storable_path(touched.root),
         touched.size,
         json.dumps(touched.by) if touched.by else None,
     )
@@ -82,9 +82,9 @@ def change_of(row: RowByName) -> Change:
         face=row["face"],
         files=[],
         undoes=row["undoes"],
-        details=loaded(row["details"]),
+        details=json_or_none(row["details"]),
         run=row["run"],
-        by=loaded(row["made_by"]),
+        by=json_or_none(row["made_by"]),
     )
 
 
@@ -104,7 +104,7 @@ def touched_of(row: RowByName) -> Touched:
         file=os.fsdecode(row["file"]),
         root=os.fsdecode(row["root"]),
         size=row["size"],
-        by=loaded(row["made_by"]),
+        by=json_or_none(row["made_by"]),
     )
 
 
@@ -126,7 +126,7 @@ def with_steps(rows: Iterable[RowByName], steps: Iterable[RowByName]) -> Iterato
         yield change
 
 
-def stored(path: str) -> str | bytes:
+def storable_path(path: str) -> str | bytes:
     """Return a path as SQLite can store it: text, or bytes if it is not valid Unicode."""
     try:
         path.encode()
@@ -135,7 +135,7 @@ def stored(path: str) -> str | bytes:
     return path
 
 
-def loaded(text: str | None) -> Any:
+def json_or_none(text: str | None) -> Any:
     """Parse the JSON of a column. Returns None for null, and for a damaged value.
 
     `memory doctor` reports damaged values.

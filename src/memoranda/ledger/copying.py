@@ -91,6 +91,7 @@ def put_reads(path: Path, reads: Mapping[str, ReadRow]) -> None:
     """
     with _open(path, "rw") as connection:
         connection.execute("begin")
+        # `sent_read` has the reads that were being sent to a server
         for table in ("read", "sent_read"):
             connection.execute(f"delete from {table}")
         add_reads(connection, reads.items())

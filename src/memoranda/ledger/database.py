@@ -118,6 +118,7 @@ class LedgerDatabase:
         A damaged file is replaced by a new one. Raises LedgerRefused.
         """
         self._openings += 1
+        # Only for its error, so that no device or pipe is opened
         for suffix in _SUFFIXES:
             check_own(f"{self.path}{suffix}")
         try:
@@ -127,7 +128,7 @@ class LedgerDatabase:
             return self._open_read_only()
         except sqlite3.DatabaseError as error:
             if code_of(error) in _NOT_A_LEDGER:
-                self.begin_again()
+                self.set_damaged_aside()
                 return self._open_writable()
             raise self.refusal(error) from None
         except OSError:
@@ -183,7 +184,7 @@ class LedgerDatabase:
         connection.execute("pragma query_only = on")
         return connection
 
-    def begin_again(self) -> None:
+    def set_damaged_aside(self) -> None:
         """Set a damaged file aside, so that the next `_open` makes a new one. Raises OSError."""
         number = len(self._damaged_files()) + 1
         os.replace(self.path, self.path.with_name(f"{DAMAGED}-{number}"))
@@ -213,7 +214,7 @@ class LedgerDatabase:
             self._connection.close()
             # Another process may have begun a new file in between
             if is_damaged(self.path):
-                self.begin_again()
+                self.set_damaged_aside()
             self._connection = self._open()
 
     def rows(self, sql: str, values: Sequence[Any] | Mapping[str, Any] = ()) -> list[sqlite3.Row]:
@@ -244,6 +245,7 @@ class LedgerDatabase:
             connection = self._connection
             try:
                 if not durable:
+                    # With `normal`, a commit does not wait for the disk. With `full`, it does.
                     connection.execute("pragma synchronous = normal")
                 if not may_wait:
                     connection.execute(f"pragma busy_timeout = {int(patience * 1000)}")
@@ -291,7 +293,8 @@ class LedgerDatabase:
     def version(self) -> tuple[int, int]:
         """Return a value that changes if another connection writes, or if the file is opened again.
 
-        Each connection counts the writes from 1, so the number of openings is a part of the value.
+        It does not change if this object writes. Each connection counts the writes of others from
+        1, so the number of openings is a part of the value.
         """
         row = self.row("pragma data_version")
         assert row is not None

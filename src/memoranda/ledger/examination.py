@@ -179,11 +179,12 @@ def _damaged_changes(history: History) -> Iterator[Damage]:
     lost_numbers = _numbers(history, _LOST)
     loose_numbers = _numbers(history, _LOOSE_STEPS) - lost_numbers
     empty_numbers = _numbers(history, _WITHOUT_STEPS) - lost_numbers
-    lines_with_faults = lost_numbers | loose_numbers | empty_numbers
+    # A change that is named for a graver reason is not named for a lesser one, too
+    gravely_damaged = lost_numbers | loose_numbers | empty_numbers
     unreadable_numbers = _numbers(history, _UNREADABLE) | _numbers(history, _UNREADABLE_STEPS)
     strange_numbers = _numbers(history, _STRANGE) - lost_numbers - empty_numbers
     yield from _damages(
-        unreadable_numbers - lines_with_faults,
+        unreadable_numbers - gravely_damaged,
         DamageKind.CHANGE,
         "the line of change #{} cannot be read whole; the note is as it is",
     )
@@ -226,6 +227,7 @@ def _numbers(history: History, sql: str) -> set[int]:
 def _damaged_texts(history: History) -> Iterator[Damage]:
     """Yield the kept texts whose bytes do not have their SHA-256."""
     for digest in history.texts():
+        # Only for its error, whose place nobody sees
         try:
             history.text(digest, digest)
         except NotFound:
@@ -252,9 +254,9 @@ def _missing_texts(history: History) -> Iterator[Damage]:
 def _gaps(history: History) -> Iterator[Damage]:
     """Yield the numbers that no change has, although older and newer changes are there."""
     for row in history.database.rows(_GAPS):
-        is_single = row["first"] == row["last"]
-        changes = f"change #{row['first']} is"
-        if not is_single:
+        if row["first"] == row["last"]:
+            changes = f"change #{row['first']} is"
+        else:
             changes = f"changes #{row['first']} to #{row['last']} are"
         text = f"{changes} not in the history: lost, removed by a repair, or not made in a crash"
         yield Damage(DamageKind.GAP, str(row["first"]), text)
@@ -284,7 +286,7 @@ def mend(history: History, damage: Damage) -> None:
     """
     match damage.kind:
         case DamageKind.PAGES:
-            history.database.begin_again()
+            history.database.set_damaged_aside()
             history.database.refresh()
         case DamageKind.TEXT:
             history.forget_text(damage.key)

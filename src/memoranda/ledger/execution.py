@@ -11,8 +11,8 @@ import errno
 import os
 import stat
 import time
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from enum import Enum, auto
 from typing import TYPE_CHECKING
 
@@ -87,7 +87,7 @@ class Execution:
         # Steps whose temporary files must stay until `finish`: most hold a replaced text
         self._steps_with_temp: list[Step] = []
         # Steps whose temporary file the disk would not remove
-        self._refused: list[Step] = []
+        self._steps_with_stuck_temp: list[Step] = []
 
     # --- before the change is recorded
 
@@ -125,6 +125,8 @@ class Execution:
                 # Its folder is still to be made
                 return
             raise Conflict(step.path, "none", step.old.etag[:8]) from None
+        # If an editor was saving when the file was read, it has written the text after this time.
+        # Then the comparison below finds another file.
         if step.old is not None and self._is_just_emptied(step.old):
             time.sleep(_SAVE_SECONDS)
         status = stat_in(name, folder.fd)
@@ -388,6 +390,7 @@ class Execution:
                 raise Exists(step.to)
         move(place, Entry(target.fd, new_name))
         self._reversals.append((_Reversal.MOVE_BACK, step))
+        # Only a folder has no text that was read
         is_folder = step.old is None
         if is_folder:
             self._close_below(step.root, step.path)
@@ -433,15 +436,18 @@ class Execution:
     def remove_temps(self, steps: Iterable[Step]) -> None:
         """Remove the temporary files of these steps, if they exist.
 
-        If the disk refuses to remove some, `remove_refused` tries again.
+        If the disk refuses to remove some, `remove_stuck_temps` tries again.
         """
         for step in steps:
             if step.lines is not None:
                 step.lines.write.cancel()
-            if step.temp and not self._has_removed(step):
-                self._refused.append(step)
+            if not step.temp:
+                continue
+            is_removed = self._remove_temp(step)
+            if not is_removed:
+                self._steps_with_stuck_temp.append(step)
 
-    def _has_removed(self, step: Step) -> bool:
+    def _remove_temp(self, step: Step) -> bool:
         """Remove the temporary file of a step. Returns False if the disk refuses to remove it."""
         try:
             temp = self._temp(step)
@@ -452,15 +458,16 @@ class Execution:
             return False
         return True
 
-    def remove_refused(self) -> bool:
+    def remove_stuck_temps(self) -> bool:
         """Try again to remove the temporary files that the disk refused to remove.
 
         Returns whether all of them are removed now.
         """
-        refused = self._refused
-        self._refused = []
-        self.remove_temps(refused)
-        return not self._refused
+        steps = self._steps_with_stuck_temp
+        self._steps_with_stuck_temp = []
+        # This puts the steps back whose files are still stuck
+        self.remove_temps(steps)
+        return not self._steps_with_stuck_temp
 
     # --- when a step fails
 
@@ -570,7 +577,7 @@ class Execution:
         if is_settled:
             return
         if step.do == StepKind.PUT:
-            self._write_again(step, touched)
+            self._restore_temp(step, touched)
         # Somebody may save a file there at this moment. It stays.
         with suppress(Conflict, Exists):
             self.run(step)
@@ -668,7 +675,7 @@ class Execution:
             return True
         return read_file(name, target.fd).etag == touched.old
 
-    def _write_again(self, step: Step, touched: Touched) -> None:
+    def _restore_temp(self, step: Step, touched: Touched) -> None:
         """Make sure that the temporary file has the new bytes of the step.
 
         After a crash the temporary file may be missing. If the crash came after an exchange, it has
@@ -687,7 +694,7 @@ class Execution:
             raise NotFound(step.path, step.project)
         step.stamp = file.stamp
 
-    def write_anew(self, step: Step) -> None:
+    def replace_by_new_file(self, step: Step) -> None:
         """Write the file of a PUT step once more, as a new file with the same time.
 
         A file that somebody edited since the step stays. Raises MemorandaError, OSError.
@@ -716,11 +723,10 @@ class Execution:
 
     # --- open folders
 
-    @contextmanager
-    def opened(self, step: Step) -> Iterator[tuple[int, str]]:
-        """Open the folder of the step's file. Yields its descriptor, and the file's name in it."""
+    def entry_of(self, step: Step) -> Entry:
+        """Return the folder and name of the step's file. The folder stays open."""
         folder, name = self._at(step)
-        yield folder.fd, name
+        return Entry(folder.fd, name)
 
     def _at(self, step: Step, path: str | None = None) -> tuple[Folder, str]:
         """Return the open parent folder of a path, and the last name of the path.
@@ -742,10 +748,12 @@ class Execution:
         A folder that is not open yet is checked and opened. At most `OPEN_FOLDERS` stay open.
         """
         key = (step.root, path)
+        # It is taken out here and put in again below, so the folder used last is at the end
         folder = self._folders.pop(key, None)
         if folder is None:
             if len(self._folders) >= OPEN_FOLDERS:
-                self._folders.pop(next(iter(self._folders))).close()
+                longest_unused = next(iter(self._folders))
+                self._folders.pop(longest_unused).close()
             folder = open_folder(step.root, path, step.project)
         self._folders[key] = folder
         return folder
@@ -755,10 +763,11 @@ class Execution:
 
         The paths under which they are remembered lead to other folders now, or to nothing.
         """
-        for folder_root, folder in list(self._folders):
-            is_inside = folder == path or folder.startswith(path + "/")
-            if folder_root == root and is_inside:
-                self._folders.pop((folder_root, folder)).close()
+        for key in list(self._folders):
+            open_root, open_path = key
+            is_inside = open_path == path or open_path.startswith(path + "/")
+            if open_root == root and is_inside:
+                self._folders.pop(key).close()
 
     def close(self) -> None:
         """Close all folders that are open."""

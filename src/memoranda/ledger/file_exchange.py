@@ -21,6 +21,7 @@ _EXCHANGE = 2
 _NO_EXCHANGE = {errno.ENOSYS, errno.EINVAL, errno.EOPNOTSUPP, errno.EPERM, errno.ENOTTY}
 # A file system that cannot link a second name answers with one of these.
 _NO_LINK = {errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK, errno.EACCES}
+# Ends the temporary name of a file that was taken out and is not at its new name yet.
 _TAKEN_OUT = "-out"
 
 Rename = Callable[[int, bytes, int, bytes, int], int]

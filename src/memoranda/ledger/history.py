@@ -36,9 +36,9 @@ from memoranda.ledger.change_rows import (
     change_of,
     change_values,
     insertion,
-    loaded,
+    json_or_none,
     step_values,
-    stored,
+    storable_path,
     touched_of,
 )
 from memoranda.ledger.database import LedgerDatabase
@@ -91,12 +91,12 @@ _TEXTS_OF_CHANGE = (
     f"where change = :change and do = '{StepKind.LINES}' and new is not null"
 )
 # Whether a text at a place is kept for another change. A text that a change wrote at another place
-# may be kept because another program replaced it there (`keep_written`).
+# may be kept because another program replaced it there (`keep_overwritten`).
 _REFERENCE = (
     "select 1 from step where old = :digest union all select 1 from step where new = :digest "
     f"and (do = '{StepKind.LINES}' or (project, path, root) <> (:project, :path, :root)) limit 1"
 )
-# A text that a change wrote is kept, too, once another program replaced it (`keep_written`).
+# A text that a change wrote is kept, too, once another program replaced it (`keep_overwritten`).
 _MENTION = (
     "select 1 from step where old = :digest "
     "union all select 1 from step where new = :digest limit 1"
@@ -164,7 +164,8 @@ class History:
         self._layout = layout
         self.database = database
         self.review_rows = ReviewRows(database, str(layout.private))
-        # The value of `last`, and the version of the database that it was read from
+        # The value of `last`, and the version of the database that it was read from. None if it is
+        # to be read: the version does not tell writes of our own.
         self._last: int | None = None
         self._version = (0, 0)
 
@@ -225,7 +226,7 @@ class History:
             new=row["new"],
             scope=row["scope"],
             root=os.fsdecode(row["root"]),
-            by=loaded(row["made_by"]),
+            by=json_or_none(row["made_by"]),
         )
 
     def changes_by(self, agent: str, *, before: int | None = None) -> Iterator[Change]:
@@ -277,7 +278,7 @@ class History:
     def _roots_above(self, absolute: str) -> list[Any]:
         """Return the project folders outside of the home that contain a path, as they are stored.
 
-        A folder is text, or bytes if its name is not valid Unicode (`stored`).
+        A folder is text, or bytes if its name is not valid Unicode (`storable_path`).
         """
         # Millions of steps have few different roots. So the query jumps from one root to the next
         # in the index, instead of reading all steps.
@@ -358,7 +359,7 @@ class History:
             return None
         return row["project"], row["path"]
 
-    def with_name_id(self, id_begin: str, before: int) -> list[int]:
+    def numbers_with_id(self, id_begin: str, before: int) -> list[int]:
         """Return the numbers below `before` of changes with a step on a file named by this id.
 
         id_begin: 8 digits, as in the file name `short-title-0a1b2c3d.md`.
@@ -433,23 +434,29 @@ class History:
 
         None if the owner did it, or if no change did.
         """
-        place = path
-        # A move names the path down to what is moved. Below a moved folder each file keeps its
-        # name, so the changes before it are asked for the last `unnamed` characters of the path.
-        unnamed = len(path)
+        # The changes are looked at from the newest to the oldest. A change that put a file or folder
+        # at `a/b` named all of `a/b`. Below a moved folder each file keeps its name. So if the file
+        # is `a/b/c.md`, an older change named the end `/c.md`.
+        path_then = path
+        # How many characters at the end of the path no change has named so far
+        unnamed_length = len(path)
         before = ABOVE_ALL_NUMBERS
-        while unnamed:
-            row = self._last_placing(project, place, after, before)
+        while unnamed_length:
+            row = self._last_placing(project, path_then, after, before)
             if row is None:
                 return None
 
-            below = len(place) - len(row["place"])
-            if below < unnamed:
+            new_path = row["place"]
+            path_inside = path_then[len(new_path) :]
+            # A change that only named a folder which a later change named again does not count
+            names_more = len(path_inside) < unnamed_length
+            if names_more:
                 is_used_by_owner = is_rewritten and row["is_new"]
                 if row["agent"] is not None and not is_used_by_owner:
                     return row["agent"]
-                unnamed = below
-            place = row["path"] + place[len(row["place"]) :]
+                unnamed_length = len(path_inside)
+            # Before this change, the file was here
+            path_then = row["path"] + path_inside
             before = row["change"]
         return None
 
@@ -483,7 +490,7 @@ class History:
         values = (path, project, path, *folders, project, after, before)
         return self.database.row(sql, values)
 
-    def last_answer(self, keys: Sequence[str]) -> int:
+    def last_change_of_answers(self, keys: Sequence[str]) -> int:
         """Return the number of the last change to the owner's answers with these keys, or 0."""
         marks = ", ".join("?" for _ in keys)
         sql = f"select max(change) as number from step where project = ? and path in ({marks})"
@@ -498,7 +505,7 @@ class History:
         sql = "select number from change where project = ? and path = ? and verb = ?"
         return [row["number"] for row in self.database.rows(sql, (project, path, verb))]
 
-    def numbers_private(self) -> list[int]:
+    def numbers_of_private_rows(self) -> list[int]:
         """Return the numbers of changes to the ledger's own rows (answers and requests)."""
         sql = f"select distinct change from step where project = '{PRIVATE}'"
         return [row["change"] for row in self.database.rows(sql)]
@@ -603,7 +610,7 @@ class History:
 
         Returns: number of an undo -> numbers of the changes that it undoes.
         """
-        undone_by_undo: dict[int, list[int]] = {}
+        changes_by_undo: dict[int, list[int]] = {}
         waiting = [(change.number, change.run)]
         visited = {change.number}
         while waiting:
@@ -611,11 +618,11 @@ class History:
             for row in self.database.rows(_UNDOS_OF, {"number": number, "run": run}):
                 if not self._takes_back(row, number):
                     continue
-                undone_by_undo.setdefault(row["number"], []).append(number)
+                changes_by_undo.setdefault(row["number"], []).append(number)
                 if row["number"] not in visited:
                     visited.add(row["number"])
                     waiting.append((row["number"], row["run"]))
-        return undone_by_undo
+        return changes_by_undo
 
     @staticmethod
     def _takes_back(undo: Row, number: int) -> bool:
@@ -623,7 +630,7 @@ class History:
         # The query returns undos of a run only for changes of that run
         if undo["run"] is not None:
             return True
-        return number in undone_numbers(undo["undoes"], loaded(undo["details"]))
+        return number in undone_numbers(undo["undoes"], json_or_none(undo["details"]))
 
     def placed_steps(self, project: str, path: str) -> list[PlacedStep]:
         """Return the steps that wrote, removed or moved the file at a place, oldest first.
@@ -821,7 +828,7 @@ class History:
             (
                 touched.project,
                 touched.path,
-                stored(touched.root),
+                storable_path(touched.root),
                 touched.new,
                 touched.scope,
                 json.dumps(touched.by or {}),
@@ -856,7 +863,7 @@ class History:
             self._drop_texts(connection, unreferenced)
         self._remove_large(unreferenced)
 
-    def retract_others(self, number: int, positions: Collection[int]) -> None:
+    def retract_steps_except(self, number: int, positions: Collection[int]) -> None:
         """Remove the steps of a change except some, which were made and could not be taken back.
 
         The history keeps the texts that the remaining steps replaced.
@@ -918,7 +925,7 @@ class History:
                 self.record(connection, [change])
             connection.executemany(
                 "delete from origin where project = ? and path = ? and root = ?",
-                [(project, path, stored(root)) for project, path, root in lost],
+                [(project, path, storable_path(root)) for project, path, root in lost],
             )
 
     # --- texts
@@ -988,7 +995,7 @@ class History:
         with self.database.transaction(durable=durable) as connection:
             return self.keep_text(connection, data)
 
-    def keep_written(self, data: bytes) -> None:
+    def keep_overwritten(self, data: bytes) -> None:
         """Keep a text that a change wrote, and that another program then replaced.
 
         The history keeps the texts that changes replace. No change replaced this one, so it would be
@@ -997,10 +1004,10 @@ class History:
         if self.has_text(sha256(data)):
             return
         with self.database.transaction(durable=False) as connection:
-            self.keep_written_text(connection, data)
+            self.keep_overwritten_text(connection, data)
 
-    def keep_written_text(self, connection: Connection, data: bytes) -> None:
-        """Keep a text as `keep_written` does, inside a transaction of the database.
+    def keep_overwritten_text(self, connection: Connection, data: bytes) -> None:
+        """Keep a text as `keep_overwritten` does, inside a transaction of the database.
 
         So no erasure can come between the look at the changes and the keeping.
         """
@@ -1014,6 +1021,7 @@ class History:
 
     def _is_sound(self, digest: str) -> bool:
         """Whether the file of the large text with this SHA-256 exists and is undamaged."""
+        # Only for its errors, whose place nobody sees
         try:
             self._large_text(digest, digest)
         except (NotFound, StorageError):
@@ -1144,13 +1152,14 @@ class History:
             "and number not in (select change from unsynced)",
             (end_of_second,),
         )
-        first_recent = self._first_recent(before, now)
-        old_numbers = {
-            row["number"]
-            for row in rows
-            if parse_stamp(row["time"]) < before
-            and row["number"] < first_recent[is_of_machine(row["number"])]
-        }
+        first_recent_numbers = self._first_recent(before, now)
+        old_numbers: set[int] = set()
+        for row in rows:
+            number = row["number"]
+            # Each of the two series of numbers has its own first recent change
+            first_recent = first_recent_numbers[is_of_machine(number)]
+            if parse_stamp(row["time"]) < before and number < first_recent:
+                old_numbers.add(number)
         old_numbers -= set(self.latest_numbers)
         if old_numbers:
             self._forget(old_numbers, self._origins_of(old_numbers, living()))
@@ -1306,7 +1315,7 @@ def _origin_step(touched: Touched, writer: Change) -> Touched:
 
 def _writer_of(row: Row) -> Change:
     """Convert a row of `_ALL_WRITERS` or `_LAST_WRITERS` to a change without files."""
-    by = loaded(row["by_caller"])
+    by = json_or_none(row["by_caller"])
     return Change(
         row["change"],
         row["at"],

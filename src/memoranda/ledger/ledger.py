@@ -361,7 +361,7 @@ class Ledger:
             self.lock.leave_torn()
             raise
         finally:
-            has_removed_temps = execution.remove_refused()
+            has_removed_temps = execution.remove_stuck_temps()
             if not has_removed_temps:
                 # The next process that takes the lock removes the temporary files
                 self.lock.leave_torn()
@@ -465,8 +465,8 @@ class Ledger:
                 continue
             is_large = len(step.old.data) >= LARGE
             if is_large:
-                with execution.opened(step) as (folder, name):
-                    self.history.keep_large(step.old, name, folder)
+                entry = execution.entry_of(step)
+                self.history.keep_large(step.old, entry.name, entry.folder)
 
     @cached_property
     def _threads(self) -> ThreadPoolExecutor:
@@ -686,7 +686,7 @@ class Ledger:
             for position, step in enumerate(planned.steps)
             if any(step is lost_step for lost_step in lost_steps)
         ]
-        self.history.retract_others(number, positions)
+        self.history.retract_steps_except(number, positions)
         self.file_sync.add([number], places_of(lost_steps))
 
     def _forget_synced(self, numbers: Sequence[int]) -> None:
@@ -708,7 +708,7 @@ class Ledger:
         ]
         with self.database.transaction(durable=False) as connection:
             for data in overwritten_texts:
-                self.history.keep_written_text(connection, data)
+                self.history.keep_overwritten_text(connection, data)
             for table in ("pending_step", "unsynced"):
                 sql = (
                     f"delete from {table} where change = ? "
@@ -792,7 +792,7 @@ class Ledger:
         """
         puts = [step for step in steps if step.do == StepKind.PUT]
         execution.remove_temps(puts)
-        has_removed_all = execution.remove_refused()
+        has_removed_all = execution.remove_stuck_temps()
         if not has_removed_all:
             # The next process that takes the lock removes the other files
             self.lock.leave_torn()
@@ -869,8 +869,11 @@ class Ledger:
             from memoranda.ledger.file_sync import places_of
 
             self.file_sync.add(numbers, places_of(self._pending_steps(numbers)))
-        if len(numbers) < len(rows):
-            self._sync_again(self._write_refused_again())
+        # All rows without lost power are of this boot, or have the mark of refused files
+        has_refused_files = len(numbers) < len(rows)
+        if has_refused_files:
+            written_again = self._write_refused_again()
+            self._sync_again(written_again)
 
     def _recover(self) -> None:
         """Carry out the recorded changes that the disk may lack, and remove temporary files.
@@ -999,7 +1002,7 @@ class Ledger:
                 for step in self._steps_to_repeat(number):
                     # If this fails, so does the sync behind it or another one later
                     with suppress(OSError, MemorandaError):
-                        execution.write_anew(step)
+                        execution.replace_by_new_file(step)
             execution.finish()
         finally:
             execution.close()
@@ -1098,7 +1101,8 @@ class Ledger:
         """Whether an earlier version left a file with the rows of this kind."""
         from memoranda.ledger.takeover import review_files
 
-        return review_files(self.layout)[kind][0].exists()
+        path, _ = review_files(self.layout)[kind]
+        return path.exists()
 
     def session(self, client: str, name: str) -> SessionRows:
         """Return the record of the notes that a session of a client was given.

@@ -139,7 +139,8 @@ class LineChanges:
             number = row["change"]
             record = _WriteRecord.of_json(row["record"])
             try:
-                if self._completes_file(number, record):
+                has_all_lines = self._complete_file(number, record)
+                if has_all_lines:
                     self.end(number)
                 else:
                     self._history.retract([number])
@@ -147,7 +148,7 @@ class LineChanges:
                 # The file is out of reach; the record waits for it
                 continue
 
-    def _completes_file(self, number: int, record: _WriteRecord) -> bool:
+    def _complete_file(self, number: int, record: _WriteRecord) -> bool:
         """Write the rest of the lines of a change, if a part of them is in the file.
 
         number: the number of the change.
@@ -175,7 +176,7 @@ class LineChanges:
             return b""
         return self._history.text(change.files[0].old or "", change.path)
 
-    def kept(self, touched: Touched) -> KeptLines:
+    def lines_of(self, touched: Touched) -> KeptLines:
         """Return the lines of a change from the history.
 
         touched: the last value of `touched_by` for the change.

@@ -21,6 +21,7 @@ from memoranda.ledger.database import LedgerDatabase
 
 # Up to this number of keys, a query reads only their rows. For more keys, all rows are read.
 _MAX_KEYS_IN_QUERY = 500
+# Adds the row `excluded`, as SQLite calls the new row, to the row that has its key already.
 _ADD = (
     "insert into read (key, count, read_at, used_at, restarted) values (?, ?, ?, ?, ?) "
     "on conflict (key) do update set "
@@ -35,6 +36,7 @@ _SUBTRACT = (
     "update read set count = max(0, count - :count), "
     "used_at = case when used_at > :used_at then used_at else 0 end where key = :key"
 )
+# Deletes the rows that say nothing any more.
 _CLEAR = "delete from read where count = 0 and used_at = 0 and restarted = 0"
 
 
@@ -122,7 +124,8 @@ class Reads:
             with self._guard:
                 rows = self._waiting
                 self._waiting = []
-            if self._has_stored(rows, may_wait, patience):
+            is_stored = self._store(rows, may_wait, patience)
+            if is_stored:
                 return
             self._impatient_until = time.monotonic() + _IMPATIENT_SECONDS
             # Other threads may have added reads meanwhile, which are newer
@@ -131,9 +134,7 @@ class Reads:
         finally:
             self._database.mutex.release()
 
-    def _has_stored(
-        self, rows: Iterable[tuple[str, ReadRow]], may_wait: bool, patience: float
-    ) -> bool:
+    def _store(self, rows: Iterable[tuple[str, ReadRow]], may_wait: bool, patience: float) -> bool:
         """Store reads in one transaction. Returns whether that succeeded.
 
         rows: (key, reads) of the notes.
@@ -146,7 +147,7 @@ class Reads:
             with self._database.transaction(
                 durable=False, may_wait=may_wait, patience=patience
             ) as connection:
-                connection.executemany(_ADD, [(_text(key), *row) for key, row in rows])
+                connection.executemany(_ADD, [(_storable_key(key), *row) for key, row in rows])
                 self._forget_restarted(connection)
         except StorageError:
             return False
@@ -190,7 +191,7 @@ class Reads:
             return self._database.rows("select * from read")
         marks = ",".join("?" * len(keys))
         return self._database.rows(
-            f"select * from read where key in ({marks})", [*map(_text, keys)]
+            f"select * from read where key in ({marks})", [*map(_storable_key, keys)]
         )
 
     def counts(self, keys: Collection[str] | None = None) -> Counter[str]:
@@ -209,7 +210,7 @@ class Reads:
         """
         return {key: row.used_at for key, row in self.rows(keys).items() if row.used_at}
 
-    def whole(self) -> dict[str, ReadRow]:
+    def rows_to_fold(self) -> dict[str, ReadRow]:
         """Return all reads by key, so that they can be added to the headers of notes.
 
         In a home with a server, they are the reads on all machines.
@@ -244,7 +245,7 @@ class Reads:
         if not folded:
             return
         rows = [
-            {"key": _text(key), "count": row.times, "used_at": row.used_at}
+            {"key": _storable_key(key), "count": row.times, "used_at": row.used_at}
             for key, row in folded.items()
         ]
         connection.executemany(_SUBTRACT, rows)
@@ -262,11 +263,11 @@ class Reads:
         self.flush()
         forgotten = {*keys}
         with self._guard:
-            self._waiting = [pair for pair in self._waiting if pair[0] not in forgotten]
+            self._waiting = [(key, row) for key, row in self._waiting if key not in forgotten]
         with self._database.transaction(durable=False) as connection:
             for table in ("read", "sent_read"):
                 sql = f"delete from {table} where key = ?"
-                connection.executemany(sql, [(_text(key),) for key in forgotten])
+                connection.executemany(sql, [(_storable_key(key),) for key in forgotten])
 
     def flush(self) -> None:
         """Write the waiting reads to the ledger as soon as that is possible."""
@@ -296,26 +297,26 @@ def parse_log(data: bytes) -> Iterator[tuple[str, ReadRow]]:
 
 def add_reads(connection: Connection, rows: Iterable[tuple[str, ReadRow]]) -> None:
     """Count reads, inside a transaction of the database."""
-    connection.executemany(_ADD, [(_text(key), *row) for key, row in rows])
+    connection.executemany(_ADD, [(_storable_key(key), *row) for key, row in rows])
 
 
-def sum_of(before: ReadRow, later_row: ReadRow) -> ReadRow:
+def sum_of(earlier: ReadRow, later: ReadRow) -> ReadRow:
     """Combine two rows of one key: the counts are added, and the later of two moments is taken.
 
-    before: the reads that were counted first.
-    later_row: the reads that were counted next. If counting began again with it, `before` is
+    earlier: the reads that were counted first.
+    later: the reads that were counted next. If counting began again with it, `earlier` is
         forgotten.
     """
-    if later_row.restarted:
-        return later_row
+    if later.restarted:
+        return later
     return ReadRow(
-        times=before.times + later_row.times,
-        read_at=max(before.read_at, later_row.read_at),
-        used_at=max(before.used_at, later_row.used_at),
-        restarted=before.restarted,
+        times=earlier.times + later.times,
+        read_at=max(earlier.read_at, later.read_at),
+        used_at=max(earlier.used_at, later.used_at),
+        restarted=earlier.restarted,
     )
 
 
-def _text(key: str) -> str:
+def _storable_key(key: str) -> str:
     """Return a key as SQLite accepts it: `?` in place of half a surrogate pair."""
     return key.encode("utf-8", "replace").decode()

@@ -42,6 +42,7 @@ class RefusedFiles:
         self.pause = 0.0
         """Seconds between the last two tries, 0.0 if nothing is refused."""
         self._next_try = 0.0
+        # Whether this process could not sync files, and has not written them again
         self._has_new = False
         # The error of the system, such as `[Errno 5] Input/output error`
         self._reason = ""
@@ -53,6 +54,7 @@ class RefusedFiles:
         """
         self._reason = reason
         self._has_new = True
+        # Each time twice as long, between the two limits
         self.pause = min(max(_FIRST_PAUSE, self.pause * 2), _LONGEST_PAUSE)
         self._next_try = time.monotonic() + self.pause
         rows = [(self.mark, number, self._boot) for number in numbers]

@@ -26,7 +26,7 @@ def some(path: Path, *keys: int) -> VectorFile:
 
 def held(file: VectorFile) -> dict[int, list[float]]:
     file.refresh()
-    return {int(key): row.tolist() for key, row in zip(file.keys, file.rows, strict=True)}
+    return {int(key): row.tolist() for key, row in zip(file.keys, file.vectors, strict=True)}
 
 
 def test_what_one_appends_the_others_see(tmp_path: Path) -> None:
@@ -108,7 +108,7 @@ def test_dropping_keeps_the_wanted_vectors_once(tmp_path: Path) -> None:
     some(path, 2)
     reader = VectorFile(path, "m")
     held(reader)
-    old = reader.rows
+    old = reader.vectors
     with locked(path.with_suffix(".lock")):
         assert VectorFile(path, "m").keep(np.array([2, 3, 9], np.uint64)) == 2
         assert VectorFile(path, "m").keep(np.array([2, 3, 9], np.uint64)) == 0

@@ -37,7 +37,7 @@ def undo_lines(session: PlaceVerbs, change: Change, blocked: Blocked) -> Change:
     ]
     touched = line_steps[0]
     try:
-        kept_lines = session.engine.ledger.lines.kept(touched)
+        kept_lines = session.engine.ledger.lines.lines_of(touched)
     except (NotFound, StorageError):
         raise CannotUndo(
             "its lines are no longer kept", number=change.number, obstacle=UndoObstacle.NOT_KEPT

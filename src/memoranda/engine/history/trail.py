@@ -159,14 +159,14 @@ class Trail:
         The results are in `ids`, `files`, `texts` and `met`.
         """
         self._queue.add(self._history.numbers_about(*OUR_REMOVAL))
-        self._queue.add(self._history.numbers_private())
+        self._queue.add(self._history.numbers_of_private_rows())
         self._queue.add(self._history.numbers_in_place(self._holds_erased_lines))
         for place in self._present_places:
             self._queue_changes_at(place, self._queue.last_number)
         for rename in self._renames:
             self._queue_changes_at(rename.old, rename.before)
         for id_start in self._id_starts:
-            self._queue.add(self._history.with_name_id(id_start, self._queue.last_number))
+            self._queue.add(self._history.numbers_with_id(id_start, self._queue.last_number))
         while (number := self._queue.next()) is not None:
             change = self._history.change(number)
             if change is not None:
@@ -322,7 +322,7 @@ class Trail:
         self.ids |= ids
         for id_start in {note_id[:ID_DIGITS] for note_id in ids} - self._id_starts:
             self._id_starts.add(id_start)
-            self._queue.add(self._history.with_name_id(id_start, self._queue.last_number))
+            self._queue.add(self._history.numbers_with_id(id_start, self._queue.last_number))
 
     def _record(self, change: Change, remaining_steps: list[Touched | None]) -> None:
         """Record in `files` which steps of a change remain after the erasure.
@@ -430,7 +430,7 @@ class Trail:
         if is_whole_file:
             return None
         try:
-            kept_lines = self._engine.ledger.lines.kept(touched)
+            kept_lines = self._engine.ledger.lines.lines_of(touched)
         except (NotFound, StorageError, ValueError):
             # The lines are lost or damaged. So the step cannot be undone anyway, and it may hold
             # erased lines.

@@ -68,7 +68,7 @@ from memoranda.index.search.ranking import Nearness, Ranking
 from memoranda.index.search.weights import WEIGHTS
 from memoranda.index.search.words import SNIPPET, goes_on_after, shortened
 from memoranda.index.superseding import validity_marks
-from memoranda.index.told_notes import BELOW, NoteHeading, heading_of
+from memoranda.index.told_notes import BELOW, LineGroup, NoteHeading, heading_of
 from memoranda.note.model import Observation
 from memoranda.query import Query
 from memoranda.text.dialogue import spoken
@@ -1025,7 +1025,7 @@ class _EvidenceText:
         self._rows: set[int] = set()
         # The headings of the notes, and the groups of notes whose shared heading was used.
         self._headings: dict[int, NoteHeading] = {}
-        self._groups: set[tuple[bool, str]] = set()
+        self._groups: set[LineGroup] = set()
         # The words of each passage that was taken.
         self._words_of_passages: list[frozenset[str]] = []
 

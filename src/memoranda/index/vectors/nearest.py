@@ -260,7 +260,7 @@ class Vectors:
         """Return the progress of embedding."""
         with self._lock:
             self._refresh()
-            vectors = self._file.rows
+            vectors = self._file.vectors
             places = self._vector_places[self._embedded_passages]
             unreadable = 0
             if len(places):
@@ -384,7 +384,7 @@ class Vectors:
             positions = self._passages.of(notes)
             positions = positions[self._vector_places[positions] >= 0]
         # The vectors of the file, one in each row of a matrix.
-        vectors = self._file.rows
+        vectors = self._file.vectors
         if vectors.shape[1] != question.shape[0]:
             return positions[:0], np.empty(0, np.float32)
         # `@` multiplies each vector by the question's vector.
@@ -482,7 +482,7 @@ class KnownTexts:
             except (NoAnswer, NoModel):
                 return []
             # The vectors of the texts, one in each row of a matrix.
-            vectors = self._file.rows[places]
+            vectors = self._file.vectors[places]
             is_readable = question.any()
             # The file may have vectors of another model of the same name.
             has_same_length = vectors.shape[1] == len(question)

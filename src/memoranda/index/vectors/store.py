@@ -77,7 +77,7 @@ class VectorFile:
     path: the file. It need not exist yet.
     name: the name of the model.
     keys: the keys of the records that the last `refresh` saw (uint64).
-    rows: the vectors of these records, as a matrix with one row for each record.
+    vectors: the vectors of these records, as a matrix with one row for each record.
     """
 
     def __init__(self, path: Path, name: str):
@@ -88,12 +88,12 @@ class VectorFile:
     def _forget(self) -> None:
         """Forget all records, as if there were no file."""
         self.keys = np.empty(0, np.uint64)
-        self.rows = np.empty((0, 0), np.float32)
+        self.vectors = np.empty((0, 0), np.float32)
         # The file as the last `refresh` saw it. None if there was none.
         self._seen: _SeenFile | None = None
 
     def refresh(self) -> bool:
-        """Set `keys` and `rows` to the present records of the file. Return whether it has changed.
+        """Set `keys` and `vectors` to the present records of the file. Return whether it has changed.
 
         Raises StorageError.
         """
@@ -120,7 +120,7 @@ class VectorFile:
         new_keys = np.ascontiguousarray(key_columns).view(np.uint64).ravel()
         self.keys = np.concatenate([self.keys[:known_count], new_keys])
         # The other columns are the vector. They stay in the file, which is mapped into memory.
-        self.rows = np.asarray(records[:, _KEY_COLUMNS:])
+        self.vectors = np.asarray(records[:, _KEY_COLUMNS:])
         self._seen = seen
         return True
 
@@ -149,37 +149,42 @@ class VectorFile:
         )
 
     def places(self, keys: np.ndarray) -> np.ndarray:
-        """Return the row of the vector for each key. -1 for a key without a vector."""
+        """Return the place of each key's vector in the file. -1 for a key without a vector.
+
+        The first vector has the place 0.
+        """
         if not len(self.keys):
             return np.full(len(keys), -1)
         # Find the rank of each key among the sorted keys of the file. A key that the file lacks gets
         # the rank of the next higher one, and one above all others the highest rank.
-        sorted_rows = np.argsort(self.keys, kind="stable")
-        ranks = np.searchsorted(self.keys, keys, sorter=sorted_rows)
+        places_by_rank = np.argsort(self.keys, kind="stable")
+        ranks = np.searchsorted(self.keys, keys, sorter=places_by_rank)
         ranks = np.minimum(ranks, len(self.keys) - 1)
-        # The row with that rank has the key, unless the file lacks it.
-        rows = sorted_rows[ranks]
-        is_in_file = self.keys[rows] == keys
-        return np.where(is_in_file, rows, -1)
+        # The record with that rank has the key, unless the file lacks it.
+        places = places_by_rank[ranks]
+        is_in_file = self.keys[places] == keys
+        return np.where(is_in_file, places, -1)
 
-    def append(self, keys: np.ndarray, rows: np.ndarray) -> None:
+    def append(self, keys: np.ndarray, vectors: np.ndarray) -> None:
         """Add vectors and wait until they are on the disk. After an error, no vector is added.
 
         keys: the key of each vector.
-        rows: the vectors. If the file has vectors of another length, they are all replaced.
+        vectors: the vectors. If the file has vectors of another length, they are all replaced.
 
         Raises StorageError.
         """
-        records = _records(keys, rows)
+        records = _records(keys, vectors)
         try:
             make_private(self.path.parent)
             with locked(self.path.with_suffix(".lock")):
-                size = _vector_size(self.path)
-                if size != rows.shape[1]:
-                    # The file is missing, or its vectors have another length. Write a new file.
-                    self._replace(rows.shape[1], records)
-                else:
+                size_in_file = _vector_size(self.path)
+                size = vectors.shape[1]
+                if size_in_file == size:
+                    # A vector has numbers of 4 bytes.
                     self._append_to_file(records.tobytes(), record_bytes=_KEY + 4 * size)
+                else:
+                    # The file is missing, or its vectors have another length. Write a new file.
+                    self._replace(size, records)
         except OSError as error:
             raise StorageError(self.path.name, reason(error)) from None
 
@@ -221,8 +226,8 @@ class VectorFile:
             return 0
         try:
             if len(positions_to_keep):
-                records = _records(self.keys[positions_to_keep], self.rows[positions_to_keep])
-                self._replace(self.rows.shape[1], records)
+                records = _records(self.keys[positions_to_keep], self.vectors[positions_to_keep])
+                self._replace(self.vectors.shape[1], records)
             else:
                 self.path.unlink()
         except OSError as error:
@@ -281,10 +286,10 @@ def _vector_size(path: Path) -> int:
     return max(0, size) if isinstance(size, int) else 0
 
 
-def _records(keys: np.ndarray, rows: np.ndarray) -> np.ndarray:
+def _records(keys: np.ndarray, vectors: np.ndarray) -> np.ndarray:
     """Return records as a matrix of float32: in each row the bytes of a key, then its vector."""
     key_columns = np.ascontiguousarray(keys, np.uint64).view(np.float32).reshape(len(keys), -1)
-    return np.concatenate([key_columns, np.asarray(rows, np.float32)], axis=1)
+    return np.concatenate([key_columns, np.asarray(vectors, np.float32)], axis=1)
 
 
 def _write_all(fd: int, data: bytes) -> None:
@@ -434,8 +439,8 @@ class Passages:
         self.notes = np.empty(0, np.int64)
         self.keys = np.empty(0, np.uint64)
         # The last row that was read, and how many notes were read.
-        self._last = 0
-        self._count = 0
+        self._last_row = 0
+        self._notes_read = 0
 
     def of(self, notes: Collection[int]) -> np.ndarray:
         """Return the positions in `keys` of the passages of these notes, in order.
@@ -464,16 +469,16 @@ class Passages:
             self._db = db
             self._clear()
         (last_row,) = db.execute("select coalesce(max(note), 0) from embedded").fetchone()
-        if last_row == self._last:
+        if last_row == self._last_row:
             return False
         (stored_count,) = db.execute("select count(*) from embedded").fetchone()
         # Passages of deleted notes remain in memory. If they are many, all passages are read again.
-        if self._count > 100 + 1.25 * stored_count:
+        if self._notes_read > 100 + 1.25 * stored_count:
             self._clear()
 
         # Read the new notes. `spans` has the passages of a note as bytes, each as long as _SPAN.
         new_notes = db.execute(
-            "select note, spans from embedded where note > ? order by note", (self._last,)
+            "select note, spans from embedded where note > ? order by note", (self._last_row,)
         ).fetchall()
         spans_of_notes = [spans for _, spans in new_notes]
         keys = np.frombuffer(b"".join(spans_of_notes), _SPAN)["key"]
@@ -482,6 +487,6 @@ class Passages:
         counts = np.array([len(spans) // _SPAN.itemsize for spans in spans_of_notes], np.int64)
         self.notes = np.concatenate([self.notes, np.repeat(rows, counts)])
         self.keys = np.concatenate([self.keys, keys])
-        self._last = last_row
-        self._count += len(new_notes)
+        self._last_row = last_row
+        self._notes_read += len(new_notes)
         return True

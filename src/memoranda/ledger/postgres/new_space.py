@@ -51,14 +51,11 @@ class NewSpace(SpaceDatabase):
         self._move_mark = json.dumps({"moved from": source})
         self.source = source
 
-    def check_free(self) -> bool:
-        """Whether a move from this source has begun already.
+    def check_free(self) -> None:
+        """Raise InvalidInput if the space has notes, or if another home is being moved there."""
+        self._with_retry(self._check_free)
 
-        Raises InvalidInput if the space has notes, or if another home is being moved there.
-        """
-        return self._with_retry(self._check_free)
-
-    def _check_free(self, db: psycopg.Connection[Any]) -> bool:
+    def _check_free(self, db: psycopg.Connection[Any]) -> None:
         """Do `check_free` on a connection."""
         if self._has_contents(db):
             raise InvalidInput(
@@ -75,8 +72,6 @@ class NewSpace(SpaceDatabase):
                 f"Another home is being moved to the space {self.space} of {self.server} ({mark}). End that move, or "
                 "name another space: ?space=NAME"
             )
-        has_begun = mark is not None
-        return has_begun
 
     def _has_contents(self, db: psycopg.Connection[Any]) -> bool:
         """Whether the space exists, and has changes or shared files."""

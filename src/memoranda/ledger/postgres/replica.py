@@ -281,8 +281,11 @@ class ReplicaFolder:
         digest: the SHA-256. If it is None, the answer is whether anything is at the place.
         """
         if is_row(*key):
-            data = self.review_rows.bytes_at(key[1])
-            return data is not None and digest in (None, sha256(data))
+            _, path = key
+            data = self.review_rows.bytes_at(path)
+            if data is None:
+                return False
+            return digest is None or sha256(data) == digest
         place = self.place(*key)
         try:
             if digest is None:
@@ -408,6 +411,8 @@ class ReplicaHistory(History):
         """Yield the changes of a query, newest first. The two series of numbers are merged by time."""
         if not is_of_machine(self.last_of_machine):
             return super()._read_back(sql, values, before)
+        # The numbers below `machine_end` include the shared ones, which are smaller. They come last,
+        # and are cut off.
         shared_end, machine_end = self._ends(before)
         shared = super()._read_back(sql, values, shared_end)
         of_machine = takewhile(
@@ -465,8 +470,9 @@ class ReplicaHistory(History):
         return (row["last"] or 0) + 1
 
     def first_since(self, time: str) -> int | None:
-        rows = [self._first_since(time, series) for series in (_SHARED, _OF_MACHINE)]
-        first = min(filter(None, rows), key=itemgetter("time"), default=None)
+        first_of_series = [self._first_since(time, series) for series in (_SHARED, _OF_MACHINE)]
+        rows = [row for row in first_of_series if row is not None]
+        first = min(rows, key=itemgetter("time"), default=None)
         if first is None:
             return None
         return int(first["number"])
@@ -702,7 +708,7 @@ class ReplicaReads(Reads):
             rows[key] = sum_of(rows.get(key, ReadRow()), reads)
         return rows
 
-    def whole(self) -> dict[str, ReadRow]:
+    def rows_to_fold(self) -> dict[str, ReadRow]:
         """Return the reads of all machines by key, after an exchange. Raises DatabaseAway, Busy."""
         self._exchange()
         return {key: row for key, row in self._totals.items() if row != ReadRow()}
@@ -721,8 +727,9 @@ class ReplicaReads(Reads):
         for key, row in folded.items():
             total = self._totals.get(key, ReadRow())
             times = max(0, total.times - row.times)
-            # The header has the time of use, too, unless the memory was used again since.
-            used = total.used_at if total.used_at > row.used_at else 0
+            # The header has the time of use now, too. A later use is not in the header yet.
+            is_used_since = total.used_at > row.used_at
+            used = total.used_at if is_used_since else 0
             self._totals[key] = ReadRow(times, read_at=0, used_at=used)
 
     def forget(self, keys: Iterable[str]) -> None:
@@ -812,7 +819,7 @@ class SharedFiles:
     def _show_one(self, path: Path, data: bytes | None) -> None:
         """Replace the copy of one shared file. None removes it."""
         if path != self._layout.access:
-            _put(path, data)
+            _put_file(path, data)
             return
         # This file of the space is rows of the ledger here
         if self._read(path) != data:
@@ -829,7 +836,7 @@ class SharedFiles:
         """Return the content of this machine's copy of a shared file. None if there is no copy."""
         if path == self._layout.access:
             return self._access_rows().dump()
-        return _read(path)
+        return _bytes_of(path)
 
     @contextmanager
     def changing(self, path: Path) -> Iterator[None]:
@@ -866,7 +873,7 @@ def attach(root: Path, url: str, space: str) -> SharedFiles:
     return _ATTACHED[key]
 
 
-def _read(path: Path) -> bytes | None:
+def _bytes_of(path: Path) -> bytes | None:
     """Return the bytes of a file. None if it does not exist."""
     try:
         return path.read_bytes()
@@ -874,7 +881,7 @@ def _read(path: Path) -> bytes | None:
         return None
 
 
-def _put(path: Path, data: bytes | None) -> None:
+def _put_file(path: Path, data: bytes | None) -> None:
     """Write a file. None removes it."""
     if data is not None:
         make_private(path.parent)

@@ -168,7 +168,8 @@ class ReplicaLedger(Ledger):
             # A nested call: the locks are held already.
             yield
             return
-        # While changes are queued, the lock that was taken for them is still held.
+        # While changes are queued, the lock that was taken for them is still held. Then nobody else
+        # can have written, and no state is needed below.
         if not self.queue.changes:
             state = self._take_space_lock()
         try:

@@ -121,9 +121,14 @@ class SpaceDatabase(Connection):
 
         Raises DatabaseAway if it was lost, and the lock with it.
         """
+        self._check_lock_is_held()
+        assert self._lock_connection is not None
+        return self._lock_connection
+
+    def _check_lock_is_held(self) -> None:
+        """Raise DatabaseAway if the connection that took the lock was lost, and the lock with it."""
         if self._lock_connection is None or self._lock_connection.closed:
             raise DatabaseAway(self.server, "the connection was lost")
-        return self._lock_connection
 
     # --- spaces and migrations
 
@@ -247,7 +252,9 @@ class SpaceDatabase(Connection):
     def has_more_than(self, notes: int) -> bool:
         """Whether the space has more notes than this."""
         sql = "select count(*) from (select from memoranda.note where space = %s limit %s) as found"
-        return bool(self._rows(sql, self.space, notes + 1)[0][0] > notes)
+        # One note more is enough to know, so the server counts no further
+        ((count,),) = self._rows(sql, self.space, notes + 1)
+        return bool(count > notes)
 
     def news(self, since: int, most: int) -> SpaceNews | None:
         """Fetch everything in the space that is newer than a change, in one round trip.
@@ -444,15 +451,16 @@ class SpaceDatabase(Connection):
         There may be more places, which the server does not know.
         """
         sql = "select name, setting from pg_settings where name = any(%s)"
-        values = dict(self._rows(sql, [setting.name for setting in _KEEPING_SETTINGS]))
+        value_of_setting = dict(self._rows(sql, [setting.name for setting in _KEEPING_SETTINGS]))
         places = ["the server's write-ahead log, until it is recycled", "backups of the server"]
         for setting in _KEEPING_SETTINGS:
-            value = values.get(setting.name, "")
+            value = value_of_setting.get(setting.name, "")
             if value and value not in setting.off_values:
                 places.append(f"{setting.text} ({setting.name} = {value})")
-        replicas = self._rows("select count(*) from pg_stat_replication")[0][0]
-        slots = self._rows("select count(*) from pg_replication_slots")[0][0]
-        if replicas or slots:
+        ((connected_standbys,),) = self._rows("select count(*) from pg_stat_replication")
+        # A slot keeps the log for a standby server that is not connected now
+        ((slots,),) = self._rows("select count(*) from pg_replication_slots")
+        if connected_standbys or slots:
             places.append("standby servers, until they have replayed it")
         return places
 
@@ -699,8 +707,7 @@ class SpaceDatabase(Connection):
 
         Raises DatabaseAway, DatabaseRefused.
         """
-        # Without the lock, this raises
-        self._open_lock_connection  # noqa: B018
+        self._check_lock_is_held()
         with self._connected() as db, db.transaction():
             sql = "update memoranda.space set epoch = epoch + 1 where name = %s returning epoch"
             epoch = single_value(db, sql, [self.space])
@@ -759,5 +766,8 @@ class SpaceDatabase(Connection):
 
 def _halves(lock_key: int) -> tuple[int, int]:
     """Return the upper and the lower 32 bits of the key of a lock, as `pg_locks` shows them."""
+    # A key may be negative, but `pg_locks` shows its bits as two numbers without a sign
     bits = lock_key & 0xFFFFFFFFFFFFFFFF
-    return bits >> 32, bits & 0xFFFFFFFF
+    upper_half = bits >> 32
+    lower_half = bits & 0xFFFFFFFF
+    return upper_half, lower_half

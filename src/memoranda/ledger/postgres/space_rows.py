@@ -263,7 +263,7 @@ def of_step(server: str, space: str, number: int, step: Step) -> Iterator[SqlSta
     """
     match step.do:
         case StepKind.SET:
-            yield from of_row(space, number, step)
+            yield from _of_set(space, number, step)
         case StepKind.PUT:
             yield from _of_put(space, number, step)
         case StepKind.REMOVE:
@@ -412,7 +412,7 @@ def _of_move(space: str, number: int, step: Step) -> Iterator[SqlStatement]:
     )
 
 
-def of_row(space: str, number: int, step: Step) -> Iterator[SqlStatement]:
+def _of_set(space: str, number: int, step: Step) -> Iterator[SqlStatement]:
     """Yield the SQL of a SET step, which sets or removes one row of the ledger.
 
     A space stores such a row in its table of notes, like a file.

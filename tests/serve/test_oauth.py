@@ -681,7 +681,7 @@ async def test_a_client_that_gives_its_access_back_has_none(web, client):
 
 @pytest.mark.promise("http-strangers")
 async def test_a_stranger_s_registrations_and_requests_push_out_its_own(web, client, monkeypatch):
-    monkeypatch.setattr("memoranda.serve.oauth.CLIENTS", 5)
+    monkeypatch.setattr("memoranda.serve.oauth.MOST_CLIENTS", 5)
     monkeypatch.setattr("memoranda.serve.oauth._MAX_WAITING_REQUESTS", 5)
     used = await registered(client)
     secret = web.token()

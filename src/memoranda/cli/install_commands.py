@@ -325,8 +325,8 @@ class ClientConnector:
         request = self._request
         # What to write so that the client stores its memories here. Empty unless that is asked for.
         memory_edits = self._memory_edits(client)
-        # The files to change. It is asked for before all else, since it raises if the client cannot
-        # take such a server.
+        # The files to change. This raises if the client cannot take such a server, so nothing is
+        # written before.
         targets = self._targets(client)
         if not request.is_for_project and not client.is_here(os.environ):
             reason = f"{client.title} is not on this machine"
@@ -339,6 +339,7 @@ class ClientConnector:
             # run twice.
             if not memory_edits:
                 return self._row_beside_plugin(former_entries)
+            # Of the files, only the one with the folder of memories is changed.
             targets = _hook_file(client, memory_edits)
         row = self._change(targets, [*self._unwanted_hooks(client), *former_entries])
 
@@ -826,7 +827,7 @@ def _may_be_skipped(
 def _changes_document(
     changes: Sequence[tuple[Target, FileChange]], is_adding: bool, dry_run: bool
 ) -> dict[str, Any]:
-    """Return the keys of a client's row that tell the changes of its files.
+    """Return the JSON keys of a client that say how its files were changed.
 
     changes: each file with its text before and after, which may be the same.
     is_adding: whether entries are added, and not removed.

@@ -75,7 +75,10 @@ def preset(name: str, environ: Mapping[str, str] = os.environ) -> Preset:
 
 
 def _memory_bank(environ: Mapping[str, str]) -> Preset:
-    """Return a preset with the memory banks of an installed server, or without them."""
+    """Return the preset for a memory-bank server.
+
+    If such a server is installed, its folder of banks becomes the project `banks`.
+    """
     root = environ.get("MEMORY_BANK_ROOT")
     usual_root = os.path.expanduser("~/.claude-desktop/memory")
     if not root and os.path.isdir(usual_root):

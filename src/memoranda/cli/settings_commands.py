@@ -78,8 +78,8 @@ def _row(rows: dict[str, Any], key: ConfigKey) -> dict[str, Any]:
 def _parsed_value(text: str, default: str) -> Any:
     """Return the value that a person typed: YAML, or a list separated by commas.
 
-    default: the default of the setting. `[` at its beginning means that the value is a list. "" if
-        the value cannot be separated by commas.
+    default: the default of the setting, as YAML. It begins with `[` if the setting is a list, which
+        may also be typed with commas. "" for a setting without such a form.
     """
     import yaml
 

@@ -518,7 +518,9 @@ class Group(_Documented, click.Group):
         if cmd_name not in self._modules:
             return None
         module = import_module(f"memoranda.cli.{self._modules[cmd_name]}")
-        full_name = cmd_name if self.name == "memory" else f"{self.name}_{cmd_name}"
+        # A command of a group has the name of the group in front: `kv get` is `kv_get`.
+        is_group = self.name != "memory"
+        full_name = f"{self.name}_{cmd_name}" if is_group else cmd_name
         attribute = full_name.replace("-", "_")
         # A name that Python uses itself, such as `list`, has an underscore behind it.
         return getattr(module, attribute, None) or getattr(module, f"{attribute}_")

@@ -168,6 +168,7 @@ def _daemon_line(daemon: dict[str, Any]) -> str:
         parts.append("does not answer; end it with: memory serve --stop")
         return ", ".join(parts)
     parts.append(f"{daemon['clients']} connected")
+    # A round of upkeep waits while a call holds the memory.
     if "round" in daemon["failed"]:
         parts.append(f"upkeep put off: {daemon['failed']['round']}")
     return ", ".join(parts)
@@ -278,6 +279,7 @@ def _semantic(memory: MemorySession) -> dict[str, Any]:
 
     embedding = Embedding(memory)
     counts = embedding.counts()
+    # Without a model, `counts` is None.
     numbers = {
         name: getattr(counts, name, 0) for name in ("passages", "embedded", "unreadable", "waiting")
     }

@@ -150,7 +150,7 @@ def registry(
 
     settings: the settings of the home, some of which are about toolsets.
     hooks: the hooks around each call. None means no hooks.
-    like: the preset whose toolset behaves like another server. None for the tools of memoranda.
+    like: the preset that makes a toolset behave like another server. None for no preset.
     entries: returns a caller's key-value entries. None means that entries are notes.
     graphs: returns the graph of a project. None means that entities are notes.
     manners: name of a toolset -> a function that adapts the toolset to another program. None for
@@ -168,7 +168,7 @@ def registry(
         },
         "notes": {"agents_may_add_projects": settings.agents_may_add_projects},
         "graph": {
-            # A preset may have further toolsets, which are our own.
+            # The preset may be about another toolset. Then the graph tools are those of memoranda.
             "like": like if like in FACES["graph"].presets else None,
             "reply_chars": settings.graph_reply_chars,
             "open_graph": graphs,

@@ -330,15 +330,19 @@ class EntityQueries(Queries):
         if is_memory_faster and memory.version == version(self._db):
             return memory.visible(memory.relations_at(self._db, names), viewer)
 
-        # Several names may have one key (`Tea` and `TEA`), so the index also finds relations of other
-        # names. A relation between two of the names is found twice.
+        # The index finds relations by the key of a name, and several names may have one key: `Tea`
+        # and `TEA`. So relations of other names are found, too, and left out here.
         keys = {key(name) for name in names}
-        from_names = self._relations_from(keys, viewer)
-        relations = {relation for relation in from_names if relation.source in names}
-        # A link may leave out the project of `project::name`.
-        short_keys = {key(name.partition("::")[2] or name) for name in names if "::" in name}
-        to_names = self._relations_to(keys | short_keys, viewer)
-        relations.update(relation for relation in to_names if relation.target in names)
+        found_by_source = self._relations_from(keys, viewer)
+        relations = {relation for relation in found_by_source if relation.source in names}
+        # A link to `project::name` may be written without the project.
+        keys_without_project: set[str] = set()
+        for name in names:
+            _, separator, name_in_project = name.partition("::")
+            if separator:
+                keys_without_project.add(key(name_in_project or name))
+        found_by_target = self._relations_to(keys | keys_without_project, viewer)
+        relations.update(relation for relation in found_by_target if relation.target in names)
         return sorted(relations, key=attrgetter("order"))
 
     def _relations_from(self, keys: Collection[str], viewer: str | None) -> list[GraphRelation]:

@@ -276,9 +276,10 @@ def scalar_of(value: Any) -> Scalar:
 
 
 def _typed(value: Any) -> Any:
-    """Return a value as a float, a datetime, a bool, None or a str. Texts are read as JSON would.
+    """Return a value as a float, a datetime, a bool, None or a str, so that values can be compared.
 
-    `3` and "3" become 3.0, "true" becomes True, and "2026-01-31" a datetime.
+    A text that spells one of these types becomes it: `3` and "3" become 3.0, "true" becomes True,
+    and "2026-01-31" a datetime.
     """
     # First, since Python counts a flag as a number, too.
     if value is None or isinstance(value, bool):

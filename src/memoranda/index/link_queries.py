@@ -562,7 +562,8 @@ class LinkQueries(Queries):
         """
         rows = {note.row for note in notes}
         visible_links = [link for link in links if may_see(link.scope, resolver.viewer)]
-        # Rows must not decide the order, since a rebuilt index has other rows.
+        # Of links of the same time, the path decides and not the row, since a rebuilt index has
+        # other rows. `changed` is a time in microseconds.
         visible_links.sort(key=lambda link: (-link.changed, link.project, link.path))
         answers = _answers(resolver, visible_links)
         return [

@@ -327,14 +327,15 @@ def _read_ahead(
 ) -> Iterator[Iterator[dict[str, Prepared]]]:
     """Let other processes read the new files while the context is open.
 
-    Yield an iterator over the batches. For each batch, it returns path -> prepared note. The
-    iterator is empty with fewer than MANY_NEW files.
+    The context is an iterator. Its first item belongs to the first batch, and so on: the notes that
+    were read for the batch, by path. With fewer than MANY_NEW new files, it has no items.
 
     changes: the differences.
     files: a folder that other processes may read. None reads nothing ahead.
     """
-    # Counting the new files takes time, so the number of all changes is looked at before.
-    if files is None or len(changes) < MANY_NEW or len(_new_paths(changes)) < MANY_NEW:
+    # Counting the new files takes time, and is useless with fewer changes of any kind.
+    may_have_many = files is not None and len(changes) >= MANY_NEW
+    if files is None or not may_have_many or len(_new_paths(changes)) < MANY_NEW:
         yield iter(())
         return
     from memoranda.index import readers, writer

@@ -97,9 +97,9 @@ class AccessRows:
         return json.dumps(document, ensure_ascii=False, indent=1).encode() + b"\n"
 
     def load(self, data: bytes | None) -> None:
-        """Replace the whole document by this JSON.
+        """Replace all rows by the contents of a JSON document. None removes them.
 
-        None empties it. Raises StorageError, ValueError.
+        Raises StorageError, ValueError.
         """
         if data is not None:
             rows = _rows_of(parse_access(data))

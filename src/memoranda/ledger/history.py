@@ -164,8 +164,9 @@ class History:
         self._layout = layout
         self.database = database
         self.review_rows = ReviewRows(database, str(layout.private))
-        # The value of `last`, and the version of the database that it was read from. None if it is
-        # to be read: the version does not tell writes of our own.
+        # A cache for `last`: its value, and the version of the database from which it was read. If
+        # another process writes, the version changes. A write of this process does not change it, so
+        # each one sets the value to None, and `last` reads it again.
         self._last: int | None = None
         self._version = (0, 0)
 
@@ -529,10 +530,12 @@ class History:
 
         A moved file is listed with both paths.
         """
-        where = "from step where project = :project and do in ('put', 'remove', 'move')"
+        steps = "from step where project = :project and do in ('put', 'remove', 'move')"
+        # `dest` is where a move put the file, "" for other steps.
         sql = (
-            f"select path, root {where} union select dest, root {where} and dest <> '' "
-            "order by path, root"
+            f"select path, root {steps}"
+            f" union select dest, root {steps} and dest <> ''"
+            " order by path, root"
         )
         rows = self.database.rows(sql, {"project": project})
         return [(row["path"], os.fsdecode(row["root"])) for row in rows]

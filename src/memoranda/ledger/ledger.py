@@ -353,17 +353,17 @@ class Ledger:
 
         execution = Execution(holds_truth=self.holds_truth)
         try:
-            # From here on, a crash no longer stops them
             self._promise(execution, changes)
+            # The changes are in the ledger now. After a crash, the next process carries them out.
             self._apply_all(execution, accepted(changes))
         except KeyboardInterrupt:
-            # The next process that takes the lock completes the changes, as after a crash
+            # It also does so after this interruption, because the lock is left torn.
             self.lock.leave_torn()
             raise
         finally:
             has_removed_temps = execution.remove_stuck_temps()
             if not has_removed_temps:
-                # The next process that takes the lock removes the temporary files
+                # The next process that takes a torn lock removes the temporary files.
                 self.lock.leave_torn()
             execution.close()
         made = accepted(changes)

@@ -115,10 +115,12 @@ class LineChanges:
             connection.execute("delete from line_change where change = ?", (number,))
 
     def keep(self, touched: Touched, lines: KeptLines) -> Touched:
-        """Keep only some lines of a step in the history. Returns the new record of the step.
+        """Store the lines that a step changed in the history, in place of the whole texts.
+
+        Returns the record of the step, with the hashes of the stored lines.
 
         touched: the record of the step.
-        lines: the lines to keep.
+        lines: the lines that it replaced and added.
 
         Raises StorageError.
         """

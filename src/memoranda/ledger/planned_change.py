@@ -69,9 +69,9 @@ class PlannedChange:
 
     @property
     def lines(self) -> LineChange | None:
-        """The lines that this change edits in a file used in place. None for any other change.
+        """The lines that this change edits in a graph or JSON file. None for any other change.
 
-        A change of lines has no other steps.
+        Such a file has many notes, one on each line. A change of lines has no other steps.
         """
         for step in self.steps:
             if step.lines is not None:

@@ -81,7 +81,8 @@ def _bytes_taken(connection: Connection, name: str, file: File) -> int:
 def take_over(layout: Layout, database: LedgerDatabase) -> None:
     """Move the files about reads, sessions, paused agents and received notes into the ledger.
 
-    The home's lock must be held. Raises StorageError, OSError.
+    The home's lock must be held. Raises StorageError, OSError. A session that cannot be read is left
+    where it is.
 
     database: the ledger.
     """

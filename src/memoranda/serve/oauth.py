@@ -68,7 +68,7 @@ CODE_LASTS = timedelta(minutes=1)
 REQUEST_LASTS = timedelta(minutes=10)
 UNUSED_LASTS = timedelta(days=1)
 """How long a client is kept that registered and has no grant."""
-CLIENTS = 500
+MOST_CLIENTS = 500
 """How many clients may be registered."""
 # After this many wrong tokens on the page of consent, the client must ask again.
 _MAX_WRONG_TOKENS = 5
@@ -485,7 +485,7 @@ def _make_room_for_client(rows: dict[str, Any], now: datetime) -> bool:
     for client_id in unused_ids:
         if parse_stamp(clients[client_id]["made"]) + UNUSED_LASTS < now:
             del clients[client_id]
-    return make_room(clients, CLIENTS, clients.keys() - ids_in_use)
+    return make_room(clients, MOST_CLIENTS, clients.keys() - ids_in_use)
 
 
 def _consent_headers(target: SplitResult) -> dict[str, str]:

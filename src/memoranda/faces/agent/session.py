@@ -273,8 +273,8 @@ def _read_calls(calls: Iterable[Any]) -> list[dict[str, Any]]:
 def parse_json(data: bytes | str) -> Any:
     """Parse UTF-8 JSON.
 
-    Raises RecursionError, and ValueError also for NaN and for numbers too large for a float, which
-    could not be written again.
+    Raises RecursionError and ValueError. NaN and numbers too large for a float raise ValueError, too,
+    because JSON cannot express them in a reply.
     """
     text = data.decode("utf-8-sig") if isinstance(data, bytes) else data
     return _DECODER.decode(text)

@@ -326,7 +326,7 @@ def memory_stats(store: Store, arguments: Arguments, form: str) -> str:
 def _size_text(size: int) -> str:
     """Return a number of bytes for people: `1.5 KB`. The largest unit is TB."""
     units = ("B", "KB", "MB", "GB", "TB")
-    # Each unit is 2 to the power of 10 times the one before.
+    # Each unit is 2 to the power of 10 times the one before. So ten binary digits are one unit.
     power = 0
     if size:
         power = min((size.bit_length() - 1) // 10, len(units) - 1)

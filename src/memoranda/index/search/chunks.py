@@ -957,6 +957,7 @@ class ChunkReading:
         marks = []
         if note_text.row in self._archived or note_text.project == ARCHIVE_PROJECT:
             marks.append(ARCHIVED)
+        # The words of the query that the note contains, as a bit mask (word_marks.py).
         bits = self._bits_of_note(note_text)
         if bits:
             return self._reasons(bits) + marks

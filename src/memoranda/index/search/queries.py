@@ -91,6 +91,8 @@ _MAX_PARTED_LETTERS = 24
 _SPELLED_LENGTHS = range(5, 20)
 # The first letters of a misspelled word are usually right.
 _CERTAIN_LETTERS = 3
+# Letters of the longest ending that a stem lacks, such as `-ations`.
+_LONGEST_ENDING = 6
 # How many spellings may replace one word.
 _MAX_SPELLINGS = 8
 # Spellings are compared by how many notes have them, counted up to this number.
@@ -793,10 +795,10 @@ class SearchContext:
     def texts(self, rows: Sequence[int], terms: Callable[[], Sequence[Term]]) -> list[NoteText]:
         """Read the texts of these notes. The result is in no particular order.
 
-        A very long text is stored as passages. `NoteText.spans` says which of them to search.
+        A very long text is stored as passages. `NoteText.spans` says which of them to search: those
+        that contain a term of the query.
 
-        terms: returns the terms of the query, which choose the passages. It is called for very
-            long texts only.
+        terms: returns the terms of the query. It is called for very long texts only.
         """
         if not rows:
             return []
@@ -966,15 +968,17 @@ class SearchContext:
         if len(word) not in _SPELLED_LENGTHS or not (word.isascii() and word.isalpha()):
             return []
 
-        # A word has some 450 edits, too many to look up. Most begin with the same three letters as
-        # the word (`head`), and one query finds which of these may be in notes: those that are forms
-        # of a stem in notes. The few others are all looked up.
+        # A word has some 450 edits: words that differ from it by one letter. Looking each up would
+        # take too long. Most edits begin with the same letters as the word. Of these, only those are
+        # looked up that are a form of some stem in notes. One query reads the stems. The edits with
+        # another beginning are few, and are all looked up.
         head = word[:_CERTAIN_LETTERS]
-        # An edit may be one letter shorter than the word, and its stem six letters shorter than the
-        # edit (`-ations`).
+        # An edit has at most one letter more or less than the word. Its stem may lack an ending.
+        shortest_stem = len(word) - 1 - _LONGEST_ENDING
+        longest_stem = len(word) + 1
         stems = self.db.execute(
             "select term from stems where term between ? and ? and length(term) between ? and ?",
-            (head, head + "\uffff", len(word) - 7, len(word) + 1),
+            (head, head + "\uffff", shortest_stem, longest_stem),
         )
         possible_words = inflected([stem for (stem,) in stems])
         edits = [
@@ -1008,10 +1012,11 @@ class SearchContext:
         The other filters of the query do not count: a spelling is known if any of these notes has
         it.
         """
-        if self.query.projects is None:
+        has_project_filter = self.query.projects is not None
+        if not has_project_filter:
             return expression([], self.unwanted, text)
-        # With a filter by projects, `self.unwanted` may also exclude notes of other projects, which
-        # the viewer may see. So only the scopes that are hidden from the viewer are excluded here.
+        # `self.unwanted` may be about projects that the filter leaves out. The viewer may see notes
+        # of those, too. So only the scopes that are hidden from the viewer are excluded here.
         hidden = [token(SCOPE, scope) for scope in hidden_scopes(self.db, self._viewer)]
         return expression([], hidden, text)
 

@@ -596,9 +596,10 @@ def _calendar_span(unit: str, units_ago: int, today: date) -> tuple[date, date]:
 
 
 def is_told(text: str) -> bool:
-    """Whether `text` tells something, rather than being a list of terms that must all match.
+    """Whether a query is a text that tells something, such as a pasted paragraph.
 
-    Such a text has two sentences or lines of several words, and 12 words in all.
+    Otherwise it is a question, or a list of terms that must all match. A text that tells has at
+    least two sentences or lines of several words, and 12 words in all.
     """
     sentence_count = 0
     for match in _SENTENCE.finditer(text):

@@ -741,11 +741,11 @@ class Ranking:
     def _match(self) -> str:
         """The FTS5 expression that finds all notes with a word of the query, with the filters.
 
-        "" if all notes with a word are known already, because no word had too many notes to list.
+        "" if the expression is of no use: no word has more notes than were listed, or some filters
+        cannot be written in FTS5, so that the expression would find notes that they exclude.
         """
-        may_lack_rows = any(word.may_lack_rows for word in self.words)
-        # FTS5 alone would find too much if SQL or Python has to apply some of the filters.
-        if not may_lack_rows or self.context.is_filtered:
+        has_unlisted_notes = any(word.may_lack_rows for word in self.words)
+        if not has_unlisted_notes or self.context.is_filtered:
             return ""
         any_word = " OR ".join(word.match for word in self.words)
         return self.context.with_filters(f"{self._lookup.column}({any_word})")

@@ -506,8 +506,8 @@ class WordFinder:
     def places(self, text: str, bits: int | None = None) -> list[MarkedPlace]:
         """Return where a text has words of the query, in no particular order.
 
-        bits: the words of the query that the text may have. The others are not looked for. None if
-            the text may have all.
+        bits: the words of the query that the text may have, as a bit mask (word_marks.py). The
+            others are not looked for. None if the text may have all.
         """
         # Words are looked for in the folded text, in which `ﬁx` is `fix`. Folding may move a
         # character: `offsets` has the offset in `text` of each character of `folded_text`. It is

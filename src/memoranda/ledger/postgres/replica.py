@@ -151,7 +151,7 @@ class ReplicaFolder:
             is_clean = path != "" and clean(path, project, hidden=True) == path
         except OutsideError as error:
             raise StorageError(path, str(error)) from None
-        # Of the private folder, the space has only these files
+        # Of the private folder, only these files are shared by the machines.
         private_files = (self._layout.review.name, self._layout.requests.name)
         is_allowed = project != PRIVATE or path in private_files
         if not (is_clean and is_allowed):
@@ -312,9 +312,9 @@ class ColdStart:
         self._thread: threading.Thread | None = None
 
     def start(self) -> None:
-        """Start the thread, unless it runs already.
+        """Start the thread that fetches the notes for the first time, unless it runs already.
 
-        The thread ends immediately if another process fills the folder.
+        It ends immediately if another process is fetching them into the folder.
         """
         if self._thread is None or not self._thread.is_alive():
             self._thread = threading.Thread(target=self._run, name="cold-start", daemon=True)
@@ -411,8 +411,9 @@ class ReplicaHistory(History):
         """Yield the changes of a query, newest first. The two series of numbers are merged by time."""
         if not is_of_machine(self.last_of_machine):
             return super()._read_back(sql, values, before)
-        # The numbers below `machine_end` include the shared ones, which are smaller. They come last,
-        # and are cut off.
+        # Each query returns the changes below a number. All numbers of this machine are larger than
+        # all shared ones, so the query for this machine ends with the shared changes. `takewhile`
+        # leaves them out.
         shared_end, machine_end = self._ends(before)
         shared = super()._read_back(sql, values, shared_end)
         of_machine = takewhile(
@@ -817,11 +818,13 @@ class SharedFiles:
             self._show_one(path, texts_by_name.get(name))
 
     def _show_one(self, path: Path, data: bytes | None) -> None:
-        """Replace the copy of one shared file. None removes it."""
+        """Replace the copy of one shared file. None removes it.
+
+        The server keeps who may do what as a file. Here it is not a file, but rows of the ledger.
+        """
         if path != self._layout.access:
             _put_file(path, data)
             return
-        # This file of the space is rows of the ledger here
         if self._read(path) != data:
             self._access_rows().load(data)
 

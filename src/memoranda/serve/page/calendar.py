@@ -169,14 +169,14 @@ def _month(text: str) -> date:
 
 def _day(text: str) -> date:
     """Return the day of a text such as `2026-11-28`. Raises InvalidInput."""
+    refusal = InvalidInput(f'invalid day "{text[:50]}"; a day is YYYY-MM-DD')
     try:
         parsed_day = date.fromisoformat(text)
     except ValueError:
-        # It is refused below.
-        parsed_day = date.min
-    # At the ends of the calendar there is no day before, or after.
+        raise refusal from None
+    # The page links to the days around a day, which the first and the last year may not have.
     if parsed_day.year in (MINYEAR, MAXYEAR):
-        raise InvalidInput(f'invalid day "{text[:50]}"; a day is YYYY-MM-DD')
+        raise refusal
     return parsed_day
 
 

@@ -123,6 +123,7 @@ def query_of(memory: MemorySession, fields: Mapping[str, str]) -> Query:
         "tag": ("tags", lambda text: (*query.tags, text.removeprefix("#"))),
         "agent": ("by", str),
         "from": ("created_from", lambda text: day(text, "from", zone, now=now)),
+        # `created_until` is the first moment that no longer counts, the beginning of the day after.
         "until": ("created_until", lambda text: day(text, "until", zone, after=1, now=now)),
     }
     filters = {
@@ -216,8 +217,8 @@ def _complete_rows(memory: MemorySession, listed: Listed, hits: Hits, text: str)
     The result of `shown_values` is added, and these keys:
 
     number: the place of the hit on the page, from 1.
-    contradicted: what newer statements contradict in the hit. Looking at all facts of a note takes
-        long, so this is done only for the note of `_note_of_name`.
+    contradicted: what newer statements contradict in the hit. For the note of `_note_of_name`, all
+        its facts are compared. That takes long, so it is not done for other notes.
     parts: the pieces of the passage, with what is contradicted struck out.
 
     text: the text of the query.
@@ -277,14 +278,17 @@ def _contradicted_by_row(
 ) -> dict[int, list[Contradicted]]:
     """Return what a newer statement contradicts in each hit, by row.
 
-    statements, most_names: as for `_newer_by_row`.
+    statements: statements that were looked up already. `_newer_by_row` compares them with the hits.
+    most_names: how many names `_newer_by_row` may look up, in addition.
     """
     by_row: dict[int, list[Contradicted]] = {}
+    # The index knows which notes have a claim that a newer note contradicts.
     contradicted_rows = newer_contradictions(memory, [hit.note for hit in hits]).keys()
     for hit in hits:
         if hit.note.row in contradicted_rows:
             outgoing = memory.outgoing(hit.note)
             by_row[hit.note.row] = contradicted_in(memory, hit.note, outgoing)
+    # A newer statement may also contradict the title of a hit.
     statements_by_row = _newer_by_row(memory, hits, statements, most_names=most_names)
     for hit in hits:
         row = hit.note.row

@@ -29,8 +29,9 @@ from memoranda.serve.page.visit import HOME, MAX_DIGITS, Visit
 
 # Files of a change whose differences are shown.
 _MAX_DIFFERENCES = 50
-# The obstacles after which a text can still be restored, as a new change.
-_PASSABLE = (UndoObstacle.LATER, UndoObstacle.OUTSIDE)
+# The obstacles that leave another way: what the change did, or the text before it, may still be
+# brought back by a new change.
+_OBSTACLES_WITH_A_WAY = (UndoObstacle.LATER, UndoObstacle.OUTSIDE)
 
 
 @dataclass(frozen=True)
@@ -111,27 +112,29 @@ def _barred(
     memory: MemorySession, change: Change, refusal: CannotUndo, revisions: Sequence[Revision]
 ) -> Barred:
     """Return the reason why a change cannot be undone, and a way out."""
-    # The later changes that could be undone together with this one. If that is not possible, the
-    # one later change that the refusal names is shown.
+    # The later changes that could be undone together with this one.
     together = []
     if refusal.obstacle == UndoObstacle.LATER:
         together = later_changes_in_the_way(memory, change.number)
     later = list(together)
+    # If there are none, the one later change that the refusal names is shown.
     if not later and refusal.later is not None:
         later_change = memory.change_numbered(refusal.later)
         later = [later_change] if later_change else []
     writer = RowWriter(memory, later)
+
+    # The ways out. They are only offered for a change of one note, which must still exist.
     own_revision = revisions[0] if len(revisions) == 1 else None
     note = _present_note(memory, own_revision) if own_revision else None
-    is_passable = refusal.obstacle in _PASSABLE and note is not None
+    has_a_way = refusal.obstacle in _OBSTACLES_WITH_A_WAY and note is not None
     return Barred(
         refusal.obstacle,
         refusal.reason,
         [(later_change, writer.row(later_change)) for later_change in later],
         may_undo_together=bool(together),
         note=note,
-        may_take_back=is_passable and _note_text_without(memory, note, own_revision) is not None,
-        may_restore=is_passable and _is_restorable(note, own_revision),
+        may_take_back=has_a_way and _note_text_without(memory, note, own_revision) is not None,
+        may_restore=has_a_way and _is_restorable(note, own_revision),
     )
 
 

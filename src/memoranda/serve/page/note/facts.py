@@ -103,6 +103,7 @@ def facts_of(memory: MemorySession, info: NoteInfo, outgoing: Sequence[Edge]) ->
         {edge.target: note_url(edge.note.project, edge.note.path) for edge in outgoing if edge.note}
     )
     redacted = memory.rules_for_reading().redacted
+    # The page shows the note, and no agent reads it. So it does not count as read.
     note = memory.read(info, count=False)
     origins = _origins_of_lines(memory, info, note, [item.line for item in observations])
     facts = []

@@ -233,7 +233,8 @@ def _part(memory: MemorySession, info: NoteInfo, newer: Mapping[int, Contradicti
     outgoing = [edge for edge in memory.outgoing(info) if edge.note]
     facts = facts_of(memory, info, outgoing)
     for fact in facts:
-        # The line may have been written after the statement, although the note is older.
+        # `newer` compares the ages of notes. A fact may have been added to an old note after the
+        # statement that contradicts it was made. Then the fact holds.
         pair = newer.get(fact.line)
         if pair is not None and pair.new.info.created > fact.time:
             fact.newer = pair.new

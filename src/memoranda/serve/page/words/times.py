@@ -66,7 +66,7 @@ class Clock(NamedTuple):
 
 
 def day_in(at: Time) -> date | None:
-    """Return a day without a clock, also if it is written as `2026-11-28`. None for anything else."""
+    """Return the day of a date or of a text such as `2026-11-28`. None if `at` has a clock time."""
     if isinstance(at, date) and not isinstance(at, datetime):
         return at
     if isinstance(at, str) and _DAY.fullmatch(at):

@@ -19,10 +19,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from memoranda.clients.hook_conversation import conversation
 from memoranda.clients.hook_events import HookEvent, is_long_enough
+from memoranda.clients.hook_news import latest_of_others, notes_of_others
 from memoranda.clients.hook_words import own_words
 from memoranda.engine import MemorySession
 from memoranda.engine.contents import contents
-from memoranda.engine.telling.manner import FILE, Telling
+from memoranda.engine.telling.manner import Telling
 from memoranda.engine.telling.profile import profile
 from memoranda.engine.telling.session_start import (
     by_title,
@@ -42,7 +43,7 @@ from memoranda.index.told_notes import (
 )
 from memoranda.ledger.sessions import SessionRows
 from memoranda.note.citations import CITES
-from memoranda.note.model import KV_PROJECT, TRACE_PROJECT
+from memoranda.note.model import TRACE_PROJECT
 from memoranda.query import Query
 from memoranda.text.fence import CLOSE, OPEN, fenced, without_marks
 from memoranda.text.tokens import tokens_in
@@ -79,6 +80,8 @@ _PROFILE_LINE_CHARACTERS = 400
 # of these days, and at most this many.
 _RECENT = timedelta(days=7)
 _MOST_RECENT_NOTES = 10
+# At most this many notes since the last session are told.
+_MOST_NEWS = 60
 # The pattern of the remark (`Mark`) at a note that cites code which has changed or is gone.
 _STALE_CODE = "outdated? {code}"
 # A task with such a status is not open.
@@ -110,10 +113,10 @@ def at_start(memory: MemorySession, event: HookEvent, session: SessionRows) -> T
         _tell_new_session(teller, memory, event, now)
 
     if last_told is not None:
-        _tell_news(teller, memory, last_told, now)
+        _tell_news(teller, memory, event, last_told, now)
     elif not continues:
         # This is the first session of the client.
-        _tell_latest(teller, memory, now)
+        _tell_latest(teller, memory, event, now)
     teller.end()
 
     # A session that continues knows the introduction, so without notes it is told nothing.
@@ -123,23 +126,30 @@ def at_start(memory: MemorySession, event: HookEvent, session: SessionRows) -> T
     return ToldText(fenced("\n".join(teller.lines)), tuple(teller.sections))
 
 
-def _tell_news(teller: _Teller, memory: MemorySession, last_told: datetime, now: datetime) -> None:
+def _tell_news(
+    teller: _Teller, memory: MemorySession, event: HookEvent, last_told: datetime, now: datetime
+) -> None:
     """Tell the notes that others wrote since this client was last told any."""
-    news = _notes_of_others(memory, last_told, now)
+    news = notes_of_others(memory, event, last_told, now)
     teller.section(
-        "Added by others since your last session", news, START_TOKENS, marks_name_authors=True
+        "Added by others since your last session",
+        news,
+        START_TOKENS,
+        most_notes=_MOST_NEWS,
+        marks_name_authors=True,
     )
 
 
-def _tell_latest(teller: _Teller, memory: MemorySession, now: datetime) -> None:
-    """Add the latest notes of other agents, for the first session of a client."""
-    by_agents: list[tuple[NoteInfo, Sequence[Mark]]] = []
-    for info, marks in _notes_of_others(memory, now - _RECENT, now):
-        # A note without a mark is the owner's. A file was not written by an agent.
-        if marks and info.provenance.who != FILE:
-            by_agents.append((info, marks))
-    newest = by_agents[:_MOST_RECENT_NOTES]
-    teller.section("Added by other agents lately", newest, _RECENT_TOKENS, marks_name_authors=True)
+def _tell_latest(teller: _Teller, memory: MemorySession, event: HookEvent, now: datetime) -> None:
+    """Add the latest notes of others, for the first session of a client."""
+    latest = latest_of_others(memory, event, now - _RECENT, now)
+    teller.section(
+        "Added by others lately",
+        latest,
+        _RECENT_TOKENS,
+        most_notes=_MOST_RECENT_NOTES,
+        marks_name_authors=True,
+    )
 
 
 def _tell_new_session(
@@ -354,6 +364,7 @@ class _Teller:
         infos: Iterable[tuple[NoteInfo, Sequence[Mark]]],
         most_tokens: int,
         *,
+        most_notes: int | None = None,
         marks_name_authors: bool = False,
         texts: Mapping[int, str] = {},
         longest: int = _LINE_CHARACTERS,
@@ -363,6 +374,7 @@ class _Teller:
         title: the title; "" for no title.
         infos: pairs of a note and marks such as `open`, which are shown at the note.
         most_tokens: how many tokens the section may use at most.
+        most_notes: how many notes the section may have at most. None means any number.
         marks_name_authors: whether the marks name the authors of the notes.
         texts: the texts to show in place of whole notes, by row of the note.
         longest: how many characters of a note are shown at most.
@@ -370,7 +382,7 @@ class _Teller:
         # How many tokens of the budget must remain for later sections.
         reserved_tokens = max(0, self.room - most_tokens)
         notes: list[ToldNote] = []
-        for note in self._to_tell(infos):
+        for note in self._to_tell(infos, most_notes):
             marks = list(note.marks)
             if note.stale is not None:
                 marks.append(note.stale)
@@ -394,15 +406,21 @@ class _Teller:
         if notes:
             self.sections.append(ToldSection(title, notes))
 
-    def _to_tell(self, infos: Iterable[tuple[NoteInfo, Sequence[Mark]]]) -> list[_NoteToTell]:
+    def _to_tell(
+        self, infos: Iterable[tuple[NoteInfo, Sequence[Mark]]], most_notes: int | None
+    ) -> list[_NoteToTell]:
         """Return the notes that may be told, and count them as known.
 
         Notes that cite changed code come last, so that they are the first to be left out.
 
         infos: pairs of a note and its marks. A mark is shown at the note.
+        most_notes: how many notes to return at most. None means any number.
         """
-        chosen = []
+        chosen: list[tuple[NoteInfo, Sequence[Mark], Telling]] = []
         for info, marks in infos:
+            # A note that was told before takes no other's place, so only those to tell count.
+            if len(chosen) == most_notes:
+                break
             telling = self._memory.telling(info)
             if info.id not in self._known and telling is not Telling.SILENT:
                 self._known.add(info.id)
@@ -500,49 +518,3 @@ def _projects_at(memory: MemorySession, cwd: str) -> tuple[str, ...]:
         if folder.is_relative_to(root) or root.is_relative_to(folder):
             result.append(project.name)
     return tuple(result)
-
-
-def _notes_of_others(
-    memory: MemorySession, since: datetime, now: datetime
-) -> Iterator[tuple[NoteInfo, Sequence[Mark]]]:
-    """Yield the notes that were created after `since` by anybody but this agent, the newest first.
-
-    Each note comes with its author and `unconfirmed`, unless its words and its place are the owner's.
-    """
-    writers = _writers_of_new_files(memory, since)
-    query = Query(
-        created_from=since,
-        archived=False,
-        valid_at=now,
-        upheld=memory.upheld_rows(),
-        # A file of a bank that nobody has filled is not news, either.
-        filled=True,
-        order="created",
-    )
-    infos, _ = memory.list(query, limit=60)
-    for info in infos:
-        # Entries, traces and imports are not news.
-        is_import = info.provenance.who == "import"
-        if info.project in (KV_PROJECT, TRACE_PROJECT) or is_import:
-            continue
-        # The owner has no agent's name, and neither has a file that appeared without us.
-        writer = writers.get((info.project, info.path))
-        if writer is None or writer != memory.agent:
-            yield info, memory.origin_marks(info)
-
-
-def _writers_of_new_files(
-    memory: MemorySession, since: datetime
-) -> dict[tuple[str, str], str | None]:
-    """Return the agent that created each file since a moment, by project and path. None is the owner.
-
-    If a file was created twice, the later time counts.
-    """
-    writers: dict[tuple[str, str], str | None] = {}
-    # The newest change comes first.
-    for change in memory.log(since=since, limit=300):
-        for text in change.texts():
-            is_new_file = text.do == "put" and text.old is None
-            if is_new_file:
-                writers.setdefault((text.project, text.path), change.agent)
-    return writers

@@ -10,14 +10,13 @@ from pathlib import Path
 from typing import NamedTuple
 
 from memoranda.clients.hook_context import FLOOR, PROMPT_TOKENS, at_start, for_prompt
-from memoranda.clients.hook_events import PROMPT, START, HookEvent, is_long_enough
+from memoranda.clients.hook_events import CLIENTS, PROMPT, START, HookEvent, is_long_enough
 from memoranda.clients.hook_words import own_words
 from memoranda.clients.table import clients
 from memoranda.engine import MemorySession
 from memoranda.index.told_notes import ToldNote, ToldText
 from memoranda.text.user_path import user_folder
 
-_CLIENT = "claude-code"
 _SESSION = "preview"
 _MOST_NEAREST = 3
 
@@ -63,12 +62,14 @@ def preview(memory: MemorySession, agent: str, prompt: str) -> Preview:
     """
     caller = memory.as_caller(agent, "preview")
     caller.only_reads = True
-    session = caller.session_rows(_CLIENT, _SESSION)
-    start_text = caller.at_once(lambda: at_start(caller, _event(START, prompt=""), session))
+    client = _client_of(agent)
+    session = caller.session_rows(client, _SESSION)
+    start_event = _event(client, START, prompt="")
+    start_text = caller.at_once(lambda: at_start(caller, start_event, session))
     if not prompt.strip():
         return Preview(start_text, ToldText(), [], is_too_short=False)
 
-    prompt_text = for_prompt(caller, _event(PROMPT, prompt), session)
+    prompt_text = for_prompt(caller, _event(client, PROMPT, prompt), session)
     nearest = [] if prompt_text.text else _nearest(caller, prompt)
     is_too_short = not is_long_enough(own_words(prompt))
     return Preview(start_text, prompt_text, nearest, is_too_short)
@@ -81,12 +82,21 @@ def _nearest(caller: MemorySession, prompt: str) -> list[ToldNote]:
     return sorted(notes, key=lambda told_note: -told_note.relevance)
 
 
-def _event(kind: str, prompt: str) -> HookEvent:
+def _client_of(agent: str) -> str:
+    """Return the id of the client with hooks through which an agent acts, or else the agent."""
+    for client, dialect in CLIENTS.items():
+        if dialect.agent == agent:
+            return client
+    return agent
+
+
+def _event(client: str, kind: str, prompt: str) -> HookEvent:
     """Return an event of the previewed session, with all other fields empty.
 
+    client: the id of the client.
     kind: the kind of event, such as START.
     """
-    return HookEvent(client=_CLIENT, kind=kind, name="", session="", prompt=prompt)
+    return HookEvent(client=client, kind=kind, name="", session="", prompt=prompt)
 
 
 def installed_programs() -> list[InstalledProgram]:

@@ -106,8 +106,12 @@ async def _answer_wrong_address(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
     if request.url.path.startswith("/page"):
         return PlainTextResponse(error.detail, error.status_code, error.headers)
+    description = f"{error.detail}. MCP is at /mcp; docs/http.md has all addresses."
+    if error.status_code == 405 and error.headers:
+        methods = " or ".join(sorted(error.headers["Allow"].split(", ")))
+        description = f"Call this address with {methods}. docs/http.md has all addresses."
     body = {"error": _OAUTH_ERRORS.get(error.status_code, "invalid_request")}
-    body["error_description"] = f"{error.detail}. MCP is at /mcp; docs/http.md has all addresses."
+    body["error_description"] = description
     return JSONResponse(body, error.status_code, error.headers)
 
 
@@ -143,6 +147,60 @@ def timed_receive(receive: Receive) -> Receive:
         return message
 
     return receive_before_end
+
+
+def check_json_type(request: Request) -> None:
+    """Raise RequestRefused for a request to MCP whose Content-Type is not JSON."""
+    if not request.headers.get("content-type", "").lower().startswith("application/json"):
+        raise RequestRefused(400, "Send JSON, with the header Content-Type: application/json.")
+
+
+class SdkAnswer:
+    """The SDK's answer to a request to MCP, or our own in place of one that does not say what to do.
+
+    The SDK says of a long body only that it is too large. Of a body that is no JSON-RPC it says
+    what the library says that checks it, with names of classes.
+
+    send: takes the answer.
+    limit: the number of bytes that a body may have.
+    """
+
+    def __init__(self, send: Send, limit: int):
+        self._send = send
+        self._limit = limit
+        # The beginning of an answer, until its body tells whether it is replaced.
+        self._held_start: Message | None = None
+        self._refusal: RequestRefused | None = None
+
+    async def send(self, message: Message) -> None:
+        """Send a part of the SDK's answer, or drop it if the answer is replaced."""
+        if message["type"] == "http.response.start" and message["status"] in (400, 413):
+            self._held_start = message
+            return
+        start, self._held_start = self._held_start, None
+        if start is not None:
+            self._refusal = self._replacement(start["status"], message.get("body", b""))
+            if self._refusal is None:
+                await self._send(start)
+        if self._refusal is None:
+            await self._send(message)
+
+    def _replacement(self, status: int, body: bytes) -> RequestRefused | None:
+        """Return the refusal to send in place of the SDK's answer. None leaves the answer."""
+        if status == 413:
+            return RequestRefused(413, f"A request may have {self._limit:,} bytes.")
+        if b'"message":"Validation error: ' in body:
+            return RequestRefused(
+                400,
+                'The body is no JSON-RPC. Send one object with "jsonrpc": "2.0", "method" and, '
+                'for a call, "id".',
+            )
+        return None
+
+    def check(self) -> None:
+        """Raise RequestRefused if the SDK's answer is replaced."""
+        if self._refusal is not None:
+            raise self._refusal
 
 
 class HostAndOrigin:

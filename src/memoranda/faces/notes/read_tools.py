@@ -863,7 +863,7 @@ def _is_task(text: str) -> bool:
     first_part, slash, _ = text.partition("/")
     has_blank_before_slash = any(sign.isspace() for sign in first_part)
     is_path = bool(slash) and not has_blank_before_slash
-    if is_path or text.startswith(SCHEME) or text.endswith(".md"):
+    if is_path or text.startswith(SCHEME) or text.lower().endswith(".md"):
         return False
     words = informative_words(text)
     # A single word is a name. But Chinese and Japanese write a whole sentence without blanks.

@@ -115,23 +115,26 @@ async def test_a_slash_at_the_end_and_no_accept_header_change_nothing(web, clien
 
 @pytest.mark.promise("http-refused")
 @pytest.mark.parametrize(
-    ("content", "headers", "status", "advice"),
+    ("content", "headers", "status", "code", "advice"),
     [
-        ("x" * (LIMIT + 1), {}, 413, f"{LIMIT:,} bytes"),
-        ("[]", {}, 400, "Send one object"),
-        ('[{"jsonrpc": "2.0", "id": 1, "method": "ping"}]', {}, 400, "Send one object"),
-        ('{"id": 1}', {}, 400, "Send one object"),
-        ("{}", {"content-type": "text/plain"}, 400, "Content-Type: application/json"),
+        ("x" * (LIMIT + 1), {}, 413, -32000, f"{LIMIT:,} bytes"),
+        ("{", {}, 400, -32700, "Send one object"),
+        ("", {}, 400, -32700, "Send one object"),
+        ("[]", {}, 400, -32600, "Send one object"),
+        ('[{"jsonrpc": "2.0", "id": 1, "method": "ping"}]', {}, 400, -32600, "Send one object"),
+        ('{"id": 1}', {}, 400, -32600, "Send one object"),
+        ("{}", {"content-type": "text/plain"}, 400, -32000, "Content-Type: application/json"),
     ],
 )
 async def test_a_body_that_is_not_taken_is_answered_in_json_with_what_to_send(
-    web, client, content, headers, status, advice
+    web, client, content, headers, status, code, advice
 ):
     answer = await client.post(
         "/mcp", content=content, headers=ACCEPT | bearer(web.token()) | headers
     )
-    message = answer.json()["error"]["message"]
-    assert answer.status_code == status
+    error = answer.json()["error"]
+    message = error["message"]
+    assert (answer.status_code, error["code"]) == (status, code)
     assert advice in message
     # No words of a library.
     assert "JSONRPCRequest" not in message
@@ -398,6 +401,7 @@ async def test_a_space_is_there_for_its_members_alone(web, client):
     not_there = await client.post("/s/no/mcp", json=LIST, headers=ACCEPT | bearer(eve))
     assert answer.status_code == not_there.status_code
     assert answer.content == not_there.content
+    assert "Ask the owner" in answer.json()["error"]["message"]
     assert await status(ann, "/mcp") == 404
     web.access.set_member("team", "ann", None)
     assert await status(ann, team) == 404

@@ -54,6 +54,7 @@ from memoranda.serve.mcp import Handlers, ServerIdentity, agent_of, client_text
 from memoranda.serve.middleware import (
     ADMITTED,
     HANDLERS,
+    NOTHING_HERE,
     TOKEN,
     TOO_LATE,
     BodyLimits,
@@ -624,7 +625,7 @@ class HttpServer:
         if name is None and member is None:
             return None
         # The answer is the same in each case, so that nobody learns which spaces there are.
-        refusal = RequestRefused(404, "There is nothing here for this token.")
+        refusal = RequestRefused(404, NOTHING_HERE)
         if name is None or member is None:
             raise refusal
         space = self.access.spaces().get(name)

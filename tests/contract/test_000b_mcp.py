@@ -203,6 +203,12 @@ def test_the_instructions_are_short(server: Server) -> None:
     assert len(instructions) <= 4_000
 
 
+def test_the_instructions_of_the_note_tools_alone_keep_to_their_limit(home: Path) -> None:
+    # A client without hooks is told about the person behind them.
+    with Server("--home", str(home), "--tools", "notes", client="claude-code") as server:
+        assert len(server.hello["instructions"]) <= 1_000
+
+
 @pytest.mark.folder_home(VAULT)
 @pytest.mark.promise("000b-12.18")
 def test_basic_memorys_vaults_are_served_in_place_and_stay_as_they_are(tmp_path: Path) -> None:

@@ -139,6 +139,19 @@ def test_create_without_text_makes_an_empty_file_and_never_empties_one(caller: C
     assert "text" in text
 
 
+def test_a_rename_with_a_blank_old_path_moves_the_file_of_path(caller: Caller) -> None:
+    caller("memory", command="create", path="/memories/a.md", file_text="text")
+    names = {"path": "/memories/a.md", "old_path": "", "new_path": "/memories/b.md"}
+    reply = caller("memory", command="rename", **names)
+    assert reply.text == "Successfully renamed /memories/a.md to /memories/b.md"
+
+
+def test_a_rename_with_blank_paths_alone_is_refused(caller: Caller) -> None:
+    arguments = {"command": "rename", "path": "", "old_path": "", "new_path": "/memories/b.md"}
+    reply = caller.tools.call(caller.memory, "memory", arguments)
+    assert (reply.text, reply.is_error) == ("Path must start with /memories, got: ", True)
+
+
 def test_a_text_that_looks_like_json_stays_text(caller: Caller) -> None:
     caller("memory_remember", key="k", value='["a"]')
     assert '["a"]' in caller("memory_recall", key="k").text

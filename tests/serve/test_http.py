@@ -114,6 +114,48 @@ async def test_a_slash_at_the_end_and_no_accept_header_change_nothing(web, clien
 
 
 @pytest.mark.promise("http-refused")
+@pytest.mark.parametrize(
+    ("content", "headers", "status", "code", "advice"),
+    [
+        ("x" * (LIMIT + 1), {}, 413, -32000, f"{LIMIT:,} bytes"),
+        ("{", {}, 400, -32700, "Send one object"),
+        ("", {}, 400, -32700, "Send one object"),
+        ("[]", {}, 400, -32600, "Send one object"),
+        ('[{"jsonrpc": "2.0", "id": 1, "method": "ping"}]', {}, 400, -32600, "Send one object"),
+        ('{"id": 1}', {}, 400, -32600, "Send one object"),
+        ("{}", {"content-type": "text/plain"}, 400, -32000, "Content-Type: application/json"),
+    ],
+)
+async def test_a_body_that_is_not_taken_is_answered_in_json_with_what_to_send(
+    web, client, content, headers, status, code, advice
+):
+    answer = await client.post(
+        "/mcp", content=content, headers=ACCEPT | bearer(web.token()) | headers
+    )
+    error = answer.json()["error"]
+    message = error["message"]
+    assert (answer.status_code, error["code"]) == (status, code)
+    assert advice in message
+    # No words of a library.
+    assert "JSONRPCRequest" not in message
+
+
+@pytest.mark.promise("http-refused")
+@pytest.mark.parametrize("path", ["/mcp", "/mcp/", "/s/team/mcp"])
+async def test_a_get_of_mcp_is_told_to_post(web, client, path):
+    answer = await client.get(path, headers=ACCEPT | bearer(web.token()))
+    assert answer.status_code == 405
+    assert "with POST" in answer.json()["error"]["message"]
+
+
+@pytest.mark.promise("http-refused")
+async def test_a_wrong_method_elsewhere_is_told_the_right_one(web, client):
+    answer = await client.post("/healthz", content="x")
+    assert answer.status_code == 405
+    assert "with GET or HEAD" in answer.json()["error_description"]
+
+
+@pytest.mark.promise("http-refused")
 async def test_a_refused_host_or_origin_is_told_what_to_do(web, client):
     good = bearer(web.token())
     answer = await client.post("/mcp", json=LIST, headers=good | {"host": "notes.example\t<x>"})
@@ -359,6 +401,7 @@ async def test_a_space_is_there_for_its_members_alone(web, client):
     not_there = await client.post("/s/no/mcp", json=LIST, headers=ACCEPT | bearer(eve))
     assert answer.status_code == not_there.status_code
     assert answer.content == not_there.content
+    assert "Ask the owner" in answer.json()["error"]["message"]
     assert await status(ann, "/mcp") == 404
     web.access.set_member("team", "ann", None)
     assert await status(ann, team) == 404

@@ -674,7 +674,7 @@ class NoteVerbs(PlaceVerbs, LinkVerbs):
         name, path = self._place_of_missing(identifier, project)
         folder, _, title = path.rpartition("/")
         if title.lower().endswith(".md"):
-            title = title.removesuffix(".md")
+            title = title[: -len(".md")]
         if title.startswith("."):
             raise OutsideError(identifier, name)
         note = self.store(Draft(edit.text, project=name, folder=folder, title=title)).note

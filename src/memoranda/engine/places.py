@@ -26,6 +26,7 @@ from memoranda.note.names import Looseness, file_key
 from memoranda.sources import path_guard
 from memoranda.sources.base import File
 from memoranda.sources.folder import FolderSource
+from memoranda.sources.layout import NOTE_SUFFIXES
 from memoranda.sources.source import Source
 from memoranda.sources.step import StepKind
 from memoranda.sources.walking import walk
@@ -128,7 +129,8 @@ class PlaceVerbs(ReadVerbs, WritingSession):
         """Return the new path of a note that is moved. Raises InvalidInput, OutsideError.
 
         For a note `plan.md`, `archive/` means `archive/plan.md`, and `archive/idea` means
-        `archive/idea.md`. `/` means the top folder of the project.
+        `archive/idea.md`. `/` means the top folder of the project. A note `plan.txt`, which there
+        may be in `memories`, keeps this ending if the destination has it.
 
         info: the note.
         destination: the destination as the caller wrote it.
@@ -139,7 +141,7 @@ class PlaceVerbs(ReadVerbs, WritingSession):
             target = posixpath.join(target, file_name)
         elif not target:
             raise InvalidInput("Parameter `destination_path` must not be empty.")
-        elif os.path.splitext(target)[1] not in (".md", ".markdown"):
+        elif not _keeps_ending(target, info):
             target += ".md"
         return self.engine.spelled(info.project, target)
 
@@ -478,7 +480,7 @@ class PlaceVerbs(ReadVerbs, WritingSession):
         """
         # Only a note has a permalink.
         note = None
-        if follow and path.endswith((".md", ".markdown")):
+        if follow and path.casefold().endswith(NOTE_SUFFIXES):
             note = self.engine.parse(project, path, file)
         has_permalink = note is not None and note.own_permalink
         if data is None and not has_permalink:
@@ -534,6 +536,17 @@ class PlaceVerbs(ReadVerbs, WritingSession):
             raise InvalidInput(
                 f'"{path}" cannot hold a note: no part of it may be node_modules or begin with a dot.'
             )
+
+
+def _keeps_ending(target: str, info: NoteInfo) -> bool:
+    """Whether a destination has the ending of a note, and needs no `.md`.
+
+    target: the path that the note moves to.
+    info: the note. Any text file is one in `memories`, so its own ending counts, too.
+    """
+    ending = os.path.splitext(target)[1].casefold()
+    own_ending = os.path.splitext(info.path)[1].casefold()
+    return ending in NOTE_SUFFIXES or (ending != "" and ending == own_ending)
 
 
 def _emptied_folders(root: str, folder: str, removed_paths: set[str]) -> list[str]:

@@ -184,9 +184,11 @@ class MemoryCommands:
         command = arguments.get("command") if isinstance(arguments, dict) else None
         if not isinstance(command, str) or command not in COMMANDS:
             raise InvalidInput(f"Parameter `command` must be one of {', '.join(COMMANDS)}.")
-        # As in all other commands, the file may also be named by `path`.
-        if command == "rename" and arguments.get("old_path") is None:
-            arguments = arguments | {"old_path": arguments.get("path")}
+        # As in all other commands, the file may also be named by `path`. An empty `old_path` beside
+        # it is one that a model filled in.
+        if command == "rename" and arguments.get("old_path") in (None, ""):
+            named_path = arguments.get("path") or arguments.get("old_path")
+            arguments = arguments | {"old_path": named_path}
         files = Files(memory, PROJECT, self.folder)
         arguments = _with_names_on_disk(files, arguments)
         if command == "create" and arguments.get("file_text") is None:

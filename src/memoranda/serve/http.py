@@ -54,6 +54,7 @@ from memoranda.serve.mcp import Handlers, ServerIdentity, agent_of, client_text
 from memoranda.serve.middleware import (
     ADMITTED,
     HANDLERS,
+    NOTHING_HERE,
     TOKEN,
     TOO_LATE,
     BodyLimits,
@@ -62,6 +63,8 @@ from memoranda.serve.middleware import (
     Metrics,
     RequestLog,
     RequestRefused,
+    SdkAnswer,
+    check_json_type,
 )
 from memoranda.serve.socket import LIMIT
 
@@ -462,7 +465,8 @@ class HttpServer:
             expose_headers=["www-authenticate", "mcp-session-id", "retry-after"],
         )
         mcp_paths = ("/mcp", "/mcp/", "/s/{space}/mcp", "/s/{space}/mcp/")
-        mcp_routes = [Route(path, endpoint, methods=["POST", "OPTIONS"]) for path in mcp_paths]
+        # Any method: the endpoint says what to do in place of a GET.
+        mcp_routes = [Route(path, endpoint) for path in mcp_paths]
         health = Health(
             self.metrics,
             self.stopping,
@@ -539,15 +543,18 @@ class HttpServer:
         request = Request(scope)
         if request.method != "POST":
             why = "Send requests with POST; there are no streams or sessions here."
-            raise RequestRefused(405, why, allow="POST")
+            raise RequestRefused(405, why, allow="POST, OPTIONS")
         admitted_request = self.admit(request)
         # The handlers and the log find it there.
         scope[ADMITTED] = admitted_request
         manager = await self._manager(admitted_request)
+        check_json_type(request)
+        answer = SdkAnswer(send, LIMIT)
         try:
-            await manager.handle_request(_with_accept_header(scope), receive, send)
+            await manager.handle_request(_with_accept_header(scope), receive, answer.send)
         except TimeoutError:
             raise RequestRefused(408, TOO_LATE) from None
+        answer.check()
 
     def admit(self, request: Request) -> AdmittedRequest:
         """Check the token, the space and the rate of a request. Raises RequestRefused."""
@@ -618,7 +625,7 @@ class HttpServer:
         if name is None and member is None:
             return None
         # The answer is the same in each case, so that nobody learns which spaces there are.
-        refusal = RequestRefused(404, "There is nothing here for this token.")
+        refusal = RequestRefused(404, NOTHING_HERE)
         if name is None or member is None:
             raise refusal
         space = self.access.spaces().get(name)

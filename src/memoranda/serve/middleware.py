@@ -48,6 +48,10 @@ BODY_SECONDS = 30.0
 BODY_BYTES = 8 << 20
 """A request may have this many bytes. MCP has a lower limit."""
 TOO_LATE = f"The request did not come within {BODY_SECONDS:.0f} s."
+NOTHING_HERE = (
+    "There is nothing here for this token. Ask the owner for one that opens this address."
+)
+"""The answer to a request for what the token does not open, whether it exists or not."""
 ADMITTED = "memoranda.call"
 """The key in the scope of a request of its AdmittedRequest (serve/http.py)."""
 TOKEN = "memoranda.token"
@@ -55,6 +59,7 @@ TOKEN = "memoranda.token"
 T = TypeVar("T")
 BOUNDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0)
 """Upper bounds, in seconds, of the groups in which the times of calls are counted."""
+_WHAT_TO_SEND = 'Send one object with "jsonrpc": "2.0", "method" and, for a call, "id".'
 # A refusal quotes at most this many characters of a header.
 _MAX_QUOTED_CHARACTERS = 80
 # For this many seconds, the answer about the memory is repeated without asking the memory.
@@ -73,13 +78,16 @@ class RequestRefused(Exception):
     response: the answer to it.
     """
 
-    def __init__(self, status: int, message: str, error: str = "", **headers: str):
+    def __init__(
+        self, status: int, message: str, error: str = "", *, code: int = -32000, **headers: str
+    ):
         """Make the answer.
 
         status: the HTTP status of the answer.
         message: a sentence for the caller.
         error: the error code of OAuth (RFC 6750), such as "invalid_token". "" makes the answer an
             error of JSON-RPC.
+        code: the code of an error of JSON-RPC.
         headers: headers of the answer, with `_` in place of `-`.
         """
         super().__init__(message)
@@ -87,7 +95,7 @@ class RequestRefused(Exception):
         if error:
             body = {"error": error, "error_description": message}
         else:
-            rpc_error = {"code": -32000, "message": message}
+            rpc_error = {"code": code, "message": message}
             body = {"jsonrpc": "2.0", "id": None, "error": rpc_error}
         named_headers = {key.replace("_", "-"): value for key, value in headers.items()}
         self.response = JSONResponse(body, status, named_headers)
@@ -106,8 +114,12 @@ async def _answer_wrong_address(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
     if request.url.path.startswith("/page"):
         return PlainTextResponse(error.detail, error.status_code, error.headers)
+    description = f"{error.detail}. MCP is at /mcp; docs/http.md has all addresses."
+    if error.status_code == 405 and error.headers:
+        methods = " or ".join(sorted(error.headers["Allow"].split(", ")))
+        description = f"Call this address with {methods}. docs/http.md has all addresses."
     body = {"error": _OAUTH_ERRORS.get(error.status_code, "invalid_request")}
-    body["error_description"] = f"{error.detail}. MCP is at /mcp; docs/http.md has all addresses."
+    body["error_description"] = description
     return JSONResponse(body, error.status_code, error.headers)
 
 
@@ -143,6 +155,58 @@ def timed_receive(receive: Receive) -> Receive:
         return message
 
     return receive_before_end
+
+
+def check_json_type(request: Request) -> None:
+    """Raise RequestRefused for a request to MCP whose Content-Type is not JSON."""
+    if not request.headers.get("content-type", "").lower().startswith("application/json"):
+        raise RequestRefused(400, "Send JSON, with the header Content-Type: application/json.")
+
+
+class SdkAnswer:
+    """The SDK's answer to a request to MCP, or our own in place of one that does not say what to do.
+
+    The SDK says of a long body only that it is too large. Of a body that is no JSON, or no JSON-RPC,
+    it says what the library says that reads it, with names of classes.
+
+    send: takes the answer.
+    limit: the number of bytes that a body may have.
+    """
+
+    def __init__(self, send: Send, limit: int):
+        self._send = send
+        self._limit = limit
+        # The beginning of an answer, until its body tells whether it is replaced.
+        self._held_start: Message | None = None
+        self._refusal: RequestRefused | None = None
+
+    async def send(self, message: Message) -> None:
+        """Send a part of the SDK's answer, or drop it if the answer is replaced."""
+        if message["type"] == "http.response.start" and message["status"] in (400, 413):
+            self._held_start = message
+            return
+        start, self._held_start = self._held_start, None
+        if start is not None:
+            self._refusal = self._replacement(start["status"], message.get("body", b""))
+            if self._refusal is None:
+                await self._send(start)
+        if self._refusal is None:
+            await self._send(message)
+
+    def _replacement(self, status: int, body: bytes) -> RequestRefused | None:
+        """Return the refusal to send in place of the SDK's answer. None leaves the answer."""
+        if status == 413:
+            return RequestRefused(413, f"A request may have {self._limit:,} bytes.")
+        if b'"message":"Parse error' in body:
+            return RequestRefused(400, f"The body is no JSON. {_WHAT_TO_SEND}", code=-32700)
+        if b'"message":"Validation error: ' in body:
+            return RequestRefused(400, f"The body is no JSON-RPC. {_WHAT_TO_SEND}", code=-32600)
+        return None
+
+    def check(self) -> None:
+        """Raise RequestRefused if the SDK's answer is replaced."""
+        if self._refusal is not None:
+            raise self._refusal
 
 
 class HostAndOrigin:
@@ -484,7 +548,7 @@ class Health:
         """
         admitted_request = self._admit(request)
         if admitted_request.projects:
-            raise RequestRefused(404, "There is nothing here for this token.")
+            raise RequestRefused(404, NOTHING_HERE)
         is_readable, lag = await self._memory_state()
         notes = None
         connections = None

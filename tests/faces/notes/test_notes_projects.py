@@ -41,6 +41,14 @@ def test_an_unknown_project_is_answered_with_those_there_are(face):
         assert text.endswith("Add one with create_memory_project.")
 
 
+def test_an_unknown_project_id_is_answered_like_an_unknown_name(face):
+    replies = [
+        face.refused("recent_activity", "project_not_found", **{argument: "nope"})
+        for argument in ("project", "project_id")
+    ]
+    assert replies[0] == replies[1]
+
+
 def test_a_persons_own_folder_and_what_is_hidden_in_it_are_refused(face, tmp_path, monkeypatch):
     monkeypatch.setenv("HOME", str(tmp_path / "me"))
     for folder in ("~", "~/.ssh", "~/.config/notes", str(tmp_path / "me")):

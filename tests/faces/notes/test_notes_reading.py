@@ -202,3 +202,11 @@ def test_the_checksum_that_a_guarded_edit_asks_for_stands_beside_the_text(face):
         face.file("Plan.md").read_text(),
         f"checksum: {written['checksum']}",
     )
+
+
+@pytest.mark.parametrize("name", ["./plans", "plans/.", "/plans//", "notes/./plans"])
+def test_a_listed_folder_is_named_as_it_lies_in_the_project(shared, name):
+    shared.put("plans/2026/A.md", "one")
+    reply = shared.call("list_directory", dir_name=name)
+    assert reply.data["directory"] == "plans"
+    assert reply.text.startswith("# notes: /plans, ")

@@ -57,6 +57,23 @@ def test_numbers_objects_and_booleans_may_come_as_text(face):
     assert face("read_note", identifier="A", start_line="1", end_line=1.0)["end_line"] == 1
 
 
+@pytest.mark.parametrize(
+    "name",
+    [
+        "workspace",
+        "compact",
+        "include_frontmatter",
+        "include_content",
+        "min_similarity",
+        "search_all_projects",
+    ],
+)
+def test_an_argument_of_basic_memory_without_effect_is_taken_by_every_tool(shared, name):
+    for tool in ("search_notes", "build_context", "recent_activity", "list_directory"):
+        needed = {"search_notes": {"query": "x"}, "build_context": {"url": "*"}}.get(tool, {})
+        shared(tool, **needed, **{name: True})
+
+
 def test_output_format_json_makes_the_text_the_data(face):
     face.write("A")
     for tool, arguments in (

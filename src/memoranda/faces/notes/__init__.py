@@ -10,12 +10,20 @@ from memoranda.faces.notes import read_tools, replies, write_tools
 from memoranda.faces.texts import text_file
 from memoranda.faces.tool import Run, Toolset, declared_tools, function_of
 
-# Arguments that clients of Basic Memory send. Those with None are accepted and ignored.
+# Arguments that clients of Basic Memory send. Those with None are accepted and ignored, but where a
+# tool gives them a meaning.
 _COMMON: dict[str, Any] = {
     "output_format": {"type": "string", "enum": ["text", "json"]},
     "project_id": {"type": "string"},
     **dict.fromkeys(
-        ("workspace", "compact", "include_frontmatter", "min_similarity", "search_all_projects")
+        (
+            "workspace",
+            "compact",
+            "include_frontmatter",
+            "include_content",
+            "min_similarity",
+            "search_all_projects",
+        )
     ),
 }
 

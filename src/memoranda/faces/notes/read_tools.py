@@ -58,6 +58,7 @@ from memoranda.note.model import (
 )
 from memoranda.note.names import Looseness
 from memoranda.query import Query, parse
+from memoranda.sources.path_guard import clean
 from memoranda.text.tokens import is_cjk
 from memoranda.text.tokens import words as informative_words
 from memoranda.text.unicode import flat
@@ -140,8 +141,8 @@ def folder_named(memory: MemorySession, text: str, project: str | None) -> tuple
     if text.startswith(SCHEME):
         path = unquote(text.removeprefix(SCHEME))
     # `/` means the root of the project, not of the disk.
-    path = relative(path.strip().lstrip("/"), name)
-    if path in ("", "."):
+    path = clean(relative(path.strip().lstrip("/"), name), name)
+    if not path:
         return name, ""
     if memory.has_folder(name, path):
         return name, path
@@ -862,7 +863,7 @@ def _is_task(text: str) -> bool:
     first_part, slash, _ = text.partition("/")
     has_blank_before_slash = any(sign.isspace() for sign in first_part)
     is_path = bool(slash) and not has_blank_before_slash
-    if is_path or text.startswith(SCHEME) or text.endswith(".md"):
+    if is_path or text.startswith(SCHEME) or text.lower().endswith(".md"):
         return False
     words = informative_words(text)
     # A single word is a name. But Chinese and Japanese write a whole sentence without blanks.

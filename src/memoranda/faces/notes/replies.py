@@ -283,7 +283,7 @@ def _reply_of(run: Run, memory: MemorySession, args: Arguments) -> Reply:
 
 def _project_of_id(memory: MemorySession, identity: str) -> str:
     """Return the name of the project with this id. Raises ProjectNotFound."""
-    names = [project.name for project in memory.projects]
+    names = sorted(project.name for project in memory.projects)
     for name in names:
         if project_id(name) == identity.strip().lower():
             return name

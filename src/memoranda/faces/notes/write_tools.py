@@ -727,6 +727,10 @@ def create_memory_project(memory: MemorySession, args: Arguments, *, allowed: bo
     folder = args["project_path"]
     if not allowed:
         raise ProjectRefused(short(folder), _OWNERS_ONLY)
+    if not folder.strip():
+        raise InvalidInput(
+            'Parameter `project_path` must be a folder, absolute or beginning with ~; got "".'
+        )
     try:
         # The action is `created`, `unchanged` or `asked`.
         project, action = memory.add_project(name, folder, args["set_default"])

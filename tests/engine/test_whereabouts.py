@@ -72,6 +72,13 @@ def test_a_deleted_note_is_nowhere_and_a_merged_one_is_the_other(memory):
     assert where_now(memory, second.project, second.path, only_same=True) is None
 
 
+def test_a_deleted_note_is_not_the_one_that_lost_its_link_to_it(memory):
+    deleted_note, holder = stored(memory, "Tea is at four."), stored(memory, "Cake is at five.")
+    memory.link(holder.id, deleted_note.id)
+    memory.delete(deleted_note.id)
+    assert where_now(memory, deleted_note.project, deleted_note.path) is None
+
+
 def test_only_the_note_itself_is_followed_where_that_is_asked_for(memory):
     memory.write(Draft("x", project="notes", title="One"))
     memory.move("notes/One.md", "a/Uno.md")

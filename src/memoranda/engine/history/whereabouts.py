@@ -28,6 +28,9 @@ from memoranda.note.model import MEMORY_PROJECTS
 from memoranda.note.names import id_in_file_name
 from memoranda.sources.step import StepKind
 
+# The verb of a change that makes one note of two.
+_MERGE = "merge"
+
 
 @verb
 def where_now(
@@ -125,13 +128,15 @@ def _left_for(memory: HistoryVerbs, place: Place, only_same: bool) -> Place | No
             if next_place is not None:
                 return next_place
 
-            # The change may have removed the note and written its text elsewhere.
+            # The change may have removed the note and written its text elsewhere, or only taken the
+            # link to it out of another note.
             next_place = _left_by(change, place)
             if next_place is None:
                 continue
-            if only_same and not _is_one_note(memory, change, place, next_place):
-                return None
-            return next_place
+            may_be_merge = not only_same and change.verb == _MERGE
+            if may_be_merge or _is_one_note(memory, change, place, next_place):
+                return next_place
+            return None
         return _renamed_to(memory, location)
     return None
 

@@ -103,9 +103,12 @@ def _revisions(memory: MemorySession, number: int, *, is_known: bool) -> Sequenc
 
 
 def _present_note(memory: MemorySession, revision: Revision) -> NoteInfo | None:
-    """Return the note that a revision is about, at its present place. None if it is gone."""
+    """Return the note that a revision is about, at its present place. None if it is gone.
+
+    A note that was merged into another one is gone: the page offers to delete what is returned.
+    """
     touched = revision.touched
-    return where_now(memory, touched.project, touched.to or touched.path)
+    return where_now(memory, touched.project, touched.to or touched.path, only_same=True)
 
 
 def _barred(

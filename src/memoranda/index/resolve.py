@@ -431,11 +431,15 @@ class Resolver:
                     # A note in the link's folder wins in any of the forms before this one.
                     last_form = form_number - 1
                     return _Answer(_target(notes_elsewhere), last_form, notes_by_folder)
-            by_name = _linked(target, notes_of_project, form)
+            by_whole_permalink = _by_whole_permalink(target, notes_of_project, form)
+            by_name = _by_id_or_path(target, notes_of_project, form)
+            # Anybody may give a note the permalink of another one for a title.
+            if not by_name and not by_whole_permalink:
+                by_name = _by_title(target, notes_of_project, form)
             if by_name:
                 matches = _preferred(by_name, question, searched_project)
                 return _Answer(_target(matches), form_number, notes_by_folder)
-            by_permalink = _by_permalink(target, notes_of_project, form)
+            by_permalink = by_whole_permalink or _by_permalink(target, notes_of_project, form)
             if by_permalink:
                 matches = _preferred(by_permalink, question, searched_project)
                 # A permalink is lower case: `[[readme]]` may equal one, and still means the
@@ -637,10 +641,11 @@ def _preference(note: Candidate, scope: str | None) -> tuple[bool, int, str, str
     return is_other_scope, note.created, note.id, note.path
 
 
-def _linked(target: str, notes: list[Candidate], form: Form) -> list[Candidate]:
-    """Return the notes that a link means in one form, whatever its folder.
+def _by_id_or_path(target: str, notes: list[Candidate], form: Form) -> list[Candidate]:
+    """Return the notes that a link means in one form by id or path, whatever its folder.
 
-    The first of these that matches decides: id, path, end of a path, title.
+    The first of these that matches decides: id, path, end of a path, path after the project's name.
+    Permalinks and titles are not looked at.
     """
     if not notes:
         return []
@@ -653,7 +658,7 @@ def _linked(target: str, notes: list[Candidate], form: Form) -> list[Candidate]:
     return (
         _by_path(path, notes, form)
         or _by_path_end(path, notes, form)
-        or _by_title(target, notes, form)
+        or _by_place(target, notes, form, with_extension=True)
     )
 
 
@@ -671,12 +676,7 @@ def _named(name: str, notes: list[Candidate], form: Form, looseness: Looseness) 
     path = name.lstrip("/")
     by_path = _by_path(path, notes, form)
     by_file = _by_place(name, notes, form, with_extension=True)
-    by_address = [
-        note
-        for note in notes
-        if _without_project(name, note.project)
-        and form.address(note.permalink) == form.address(name)
-    ]
+    by_address = _by_whole_permalink(name, notes, form)
     if by_path:
         # In project `notes`, `notes/x` may be a path in a folder `notes` of the project. It may
         # also be the place of another note, `x`, or its permalink. Then it is ambiguous.
@@ -780,6 +780,19 @@ def _by_path_end(path: str, notes: list[Candidate], form: Form) -> list[Candidat
         for note in notes
         if form.address(note.path).endswith(ending)
         or form.address(stem(note.path)).endswith(ending)
+    ]
+
+
+def _by_whole_permalink(name: str, notes: list[Candidate], form: Form) -> list[Candidate]:
+    """Return the notes with this permalink, which begins with their project: `work/plan`.
+
+    form: the form in which names are compared.
+    """
+    return [
+        note
+        for note in notes
+        if _without_project(name, note.project)
+        and form.address(note.permalink) == form.address(name)
     ]
 
 

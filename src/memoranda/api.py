@@ -24,7 +24,7 @@ from memoranda.engine.reading import Ref
 from memoranda.errors import InvalidInput
 from memoranda.index.rows import Hits, NoteInfo, NotesListed
 from memoranda.note.links import check_project_name
-from memoranda.note.model import ARCHIVED, GLOBAL, Draft, Note
+from memoranda.note.model import GLOBAL, Draft, Note
 from memoranda.note.project_access import check_agent
 from memoranda.query import Query, check_memory, check_query
 from memoranda.sources.files import closed_on_error
@@ -331,8 +331,6 @@ class Memory:
         and InvalidInput if the note is not archived.
         """
         info = self._session.find(ref)
-        if info.phase != ARCHIVED:
-            raise InvalidInput(f"{info.permalink} is not archived.")
         check_memory(category)
         return self._session.bring_back(info, category)
 

@@ -108,3 +108,26 @@ def test_files_of_one_id_of_which_none_is_the_original_stay_ambiguous(terminal: 
     assert terminal("delete", ref).status == 1
     paths = list((terminal.home / "categories/skills").iterdir())
     assert len(paths) == 2
+
+
+@pytest.mark.parametrize("ending", ENDINGS)
+def test_doctor_names_the_copy_of_a_note_with_a_permalink(terminal: Any, ending: str) -> None:
+    terminal.ok("call", "write_note", '{"title": "Plan", "content": "tea", "directory": "p"}')
+    file = terminal.home / "notes/p/Plan.md"
+    copy = file.with_name(f"Plan{ending}.md")
+    text = file.read_text()
+    copy.write_text(text)
+    output = terminal("doctor", "--fix").out
+    expected = f"conflict_copy notes/p/{copy.name}: a copy of p/Plan.md made by"
+    assert expected in output
+    assert copy.exists()
+
+
+def test_doctor_names_no_notes_of_one_permalink_that_are_no_copies(terminal: Any) -> None:
+    folder = terminal.home / "notes"
+    folder.mkdir(parents=True)
+    text = "---\npermalink: tea\n---\nA note.\n"
+    (folder / "one.md").write_text(text)
+    (folder / "two.md").write_text(text)
+    output = terminal("doctor").out
+    assert "conflict_copy" not in output

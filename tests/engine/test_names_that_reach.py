@@ -390,3 +390,90 @@ def test_a_place_and_a_path_below_a_folder_called_as_the_project_are_refused(
         memory.find("notes/Tea.md")
     for name in raised.value.candidates:
         assert memory.find(name).path.endswith("Tea.md")
+
+
+GONE = "notes/plans/Tea.md"
+
+
+def check_names_nothing(memory: MemorySession, name: str) -> None:
+    """Check that a deletion by this name is refused."""
+    with pytest.raises(errors.NotFound):
+        memory.delete(name)
+
+
+@pytest.mark.parametrize("name", [GONE, "plans/Tea.md", "notes: plans/Tea.md"])
+@pytest.mark.parametrize(
+    "header", ["title: '{}'", "aliases: ['{}']", "permalink: '{}'", "id: '{}'"]
+)
+def test_the_place_of_a_note_that_is_gone_deletes_no_note_that_is_called_so(
+    memory: MemorySession, header: str, name: str
+) -> None:
+    plant(memory, header.format(name))
+    with pytest.raises(errors.NotFound):
+        memory.delete(name)
+    assert memory.find("trap.md").path == "trap.md"
+
+
+@pytest.mark.parametrize("path", ["old/plans/Tea.md", "old/notes/plans/Tea.md"])
+@pytest.mark.parametrize("name", [GONE, "plans/Tea.md", "Tea.md", "plans/Tea"])
+def test_a_deletion_that_is_repeated_deletes_no_file_whose_path_ends_so(
+    memory: MemorySession, name: str, path: str
+) -> None:
+    file = put_note(memory.engine.layout.root, path, "Another note.\n")
+    with pytest.raises(errors.NotFound):
+        memory.delete(name)
+    assert file.exists()
+
+
+def test_a_place_in_a_project_is_no_path_in_a_folder_of_another_that_is_called_so(
+    memory: MemorySession, tmp_path: Path
+) -> None:
+    other_note = put_note(tmp_path, GONE, "Another note.\n")
+    memory.add_project("work", str(tmp_path / "notes"))
+    check_names_nothing(memory, GONE)
+    assert other_note.exists()
+
+
+def test_the_refusal_names_the_note_that_is_called_so_by_an_address_of_its_own(
+    memory: MemorySession,
+) -> None:
+    plant(memory, f"permalink: {GONE}")
+    with pytest.raises(errors.NotFound) as raised:
+        memory.delete(GONE)
+    assert raised.value.suggestions == ["trap.md"]
+
+
+def test_an_edit_by_a_place_that_is_gone_edits_no_note_that_is_called_so(
+    memory: MemorySession,
+) -> None:
+    plant(memory, f"aliases: [{GONE}]")
+    with pytest.raises(errors.NotFound):
+        memory.edit(GONE, Append("More.\n"))
+
+
+def test_erasing_a_place_erases_its_past_and_not_the_note_that_is_called_so(
+    memory: MemorySession,
+) -> None:
+    memory.write(Draft("The note.\n", project="notes", folder="plans", title="Tea"))
+    memory.delete(GONE)
+    plant(memory, f"aliases: [{GONE}]")
+    assert memory.erase(GONE, dry_run=True).notes == (GONE,)
+
+
+def test_a_file_of_the_memory_tool_that_is_gone_is_no_note_that_is_called_so(
+    memory: MemorySession,
+) -> None:
+    plant(memory, "title: memories/rules.txt")
+    with pytest.raises(errors.NotFound):
+        memory.delete("memories/rules.txt")
+
+
+def test_an_entry_that_is_gone_is_no_note_that_is_called_so(terminal: Any) -> None:
+    put_note(terminal.home, "trap.md", "---\ntitle: kv/default/tea\n---\nA note.\n")
+    assert terminal("delete", "kv/default/tea").status != 0
+    assert "notes/trap.md" in texts(terminal.home)
+
+
+def test_a_place_reads_the_note_that_is_called_so(memory: MemorySession) -> None:
+    plant(memory, f"aliases: [{GONE}]")
+    assert memory.read(GONE).path == "trap.md"

@@ -81,3 +81,22 @@ def test_of_equal_memories_the_same_scope_comes_first_then_the_oldest(desk: Desk
         assert edge.note
         assert edge.note.path == f"skills/{leads}.md"
     assert desk.leads("Twin", project="notes") == "ambiguous"
+
+
+@pytest.mark.parametrize("target", ["notes/plans/tea.md", "notes/plans/tea"])
+@pytest.mark.parametrize("header", ["title", "aliases"])
+def test_a_link_to_the_address_of_a_note_leads_there_though_another_is_called_so(
+    desk: Desk, header: str, target: str
+) -> None:
+    desk.put("plans/tea.md", f"see [[{target}]]")
+    desk.put("trap.md", f"---\n{header}: {target}\n---\n")
+    assert desk.leads(target) == "plans/tea.md"
+    assert desk.incoming("plans/tea.md") == ["plans/tea.md"]
+
+
+@pytest.mark.parametrize("target", ["notes/plans/tea.md", "notes/plans/tea"])
+def test_a_link_to_the_address_of_a_note_that_is_gone_leads_to_one_that_is_called_so(
+    desk: Desk, target: str
+) -> None:
+    desk.put("trap.md", f"---\ntitle: {target}\n---\n")
+    assert desk.leads(target) == "trap.md"

@@ -29,7 +29,7 @@ from memoranda.engine.places import PlaceVerbs
 from memoranda.engine.reading import ReadVerbs
 from memoranda.engine.writing import links_without, set_keys
 from memoranda.errors import MemorandaError, StorageError
-from memoranda.index.rows import NoteInfo, original_of
+from memoranda.index.rows import NoteInfo, is_named_as_copy, original_of
 from memoranda.ledger.examination import Damage, DamageKind, mend
 from memoranda.ledger.examination import examine as examine_ledger
 from memoranda.ledger.ledger import HOME_TEMP
@@ -406,6 +406,7 @@ def _notes(memory: ReadVerbs) -> list[Finding]:
         *_missing_sources(memory),
         *_reading_warnings(memory),
         *_duplicate_ids(memory),
+        *_copies_of_permalinks(memory),
         *_notes_unlike_their_files(memory),
         *_unreferenced_vectors(memory),
         *_memories(memory),
@@ -494,6 +495,33 @@ def _duplicate_ids(memory: ReadVerbs) -> list[Finding]:
             elif info is not original:
                 text = f"a copy of {original.path} made by a program that syncs; both have one id"
                 findings.append(Finding("warning", "conflict_copy", place, text, _SEPARATE))
+    return findings
+
+
+def _copies_of_permalinks(memory: ReadVerbs) -> list[Finding]:
+    """Return a finding for each copy, made by a program that syncs folders, that has the permalink
+    of its original.
+
+    Its notes have no id in their headers. Copies with one id are found by `_duplicate_ids`.
+    """
+    findings: list[Finding] = []
+    for infos in memory.index.notes.sharing_permalinks():
+        visible = [info for info in infos if memory.sees(info.scope)]
+        for info in visible:
+            originals = (
+                other_info
+                for other_info in visible
+                if other_info.id != info.id and is_named_as_copy(info, other_info)
+            )
+            original = next(originals, None)
+            if original is None:
+                continue
+            text = (
+                f"a copy of {original.path} made by a program that syncs; both have the permalink"
+                f" {info.permalink}, so no link by it leads anywhere: keep one of them"
+            )
+            place = f"{info.project}/{info.path}"
+            findings.append(Finding("warning", "conflict_copy", place, text))
     return findings
 
 

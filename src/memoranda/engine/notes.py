@@ -57,6 +57,7 @@ from memoranda.ledger.review_rows import ANSWER
 from memoranda.note import links
 from memoranda.note.model import (
     ARCHIVE_PROJECT,
+    ARCHIVED,
     CATEGORIES,
     CATEGORY_PROJECT,
     GLOBAL,
@@ -165,6 +166,9 @@ class NoteVerbs(PlaceVerbs, LinkVerbs):
         """
         with self.change("restore", fresh=False) as change:
             info = self.find(ref, looseness=Looseness.CASE)
+            # A note that is not archived would be moved out of its project.
+            if info.phase != ARCHIVED and info.project != ARCHIVE_PROJECT:
+                raise InvalidInput(f"{info.permalink} is not archived.")
             if info.header.get("archived_from"):
                 self._put_back(change, info)
             else:

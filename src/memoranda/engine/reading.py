@@ -40,7 +40,7 @@ from memoranda.note.model import (
     MEMORY_PROJECTS,
     Note,
 )
-from memoranda.note.names import Looseness, is_named_by_id, link_target
+from memoranda.note.names import Looseness, is_named_by_id, is_place, link_target
 from memoranda.query import Query, memory_query, parse
 from memoranda.sources import path_guard
 from memoranda.sources.folder import FolderSource
@@ -341,6 +341,7 @@ class ReadVerbs(ProjectList):
             default_project=self.default_project,
             viewer=self.agent,
             looseness=looseness,
+            begins_with_project=self._begins_with_project(identifier, looseness),
         )
         try:
             info = look_up()
@@ -358,6 +359,16 @@ class ReadVerbs(ProjectList):
             freshness.look_at(info.project, info.path)
             info = look_up()
         return info
+
+    def _begins_with_project(self, identifier: str, looseness: Looseness) -> bool:
+        """Whether a name begins with a project that the caller may use: `work/Tea.md`.
+
+        It matters only where something is changed. So the answer is False for reading (SIGNS).
+        """
+        if looseness is Looseness.SIGNS:
+            return False
+        first, slash, _ = identifier.removeprefix("memory://").partition("/")
+        return bool(slash) and self.project_called(first, looseness=looseness) is not None
 
     def _look_at_late_files(self, identifier: str) -> None:
         """Bring files that a name may mean as a path into the index, if their project is late."""
@@ -479,6 +490,9 @@ class ReadVerbs(ProjectList):
 
         Raises Ambiguous if several ids begin with `ref`.
         """
+        # Somebody may write any id into a file by hand, the place of another file too.
+        if looseness is not Looseness.SIGNS and is_place(ref, begins_with_project=False):
+            return None
         memory: NoteInfo | None = None
         with suppress(NotFound):
             memory = self.memory_id(ref)
@@ -507,7 +521,11 @@ class ReadVerbs(ProjectList):
             entry_note = self._entry_named(ref, path)
             if entry_note is not None:
                 return entry_note
-        return self.find(ref, looseness=looseness)
+        info = self.find(ref, looseness=looseness)
+        if project == KV_PROJECT and info.project != project and looseness is not Looseness.SIGNS:
+            # The entry is gone, and another note has its name for a title.
+            raise NotFound(ref, project, [f"{info.project}/{info.path}"])
+        return info
 
     def check_not_in_archive(self, ref: str, project: str, path: str) -> None:
         """Raise Ambiguous if `ref`, which names a place of a project, may also mean an archived note.

@@ -628,6 +628,14 @@ class NoteQueries(Queries):
         notes = self._select(f"select row from note where id in ({repeated_ids}) order by id, path")
         return {identity: list(group) for identity, group in groupby(notes, lambda note: note.id)}
 
+    def sharing_permalinks(self) -> list[list[NoteInfo]]:
+        """Return the notes that have one permalink, by path, for each permalink of several notes."""
+        repeated = "select permalink from note group by permalink having count(*) > 1"
+        notes = self._select(
+            f"select row from note where permalink in ({repeated}) order by permalink, path"
+        )
+        return [list(group) for _, group in groupby(notes, lambda note: note.permalink)]
+
     def sample(self, most: int) -> list[NoteInfo]:
         """Return at most this many notes, chosen at random if there are more."""
         return self._select("select row from note order by random() limit ?", (most,))

@@ -33,7 +33,9 @@ from memoranda.note.names import (
     Form,
     Looseness,
     as_written,
+    is_file,
     is_named_by_id,
+    is_place,
     stem,
     without_case,
 )
@@ -429,7 +431,10 @@ class Resolver:
                     # A note in the link's folder wins in any of the forms before this one.
                     last_form = form_number - 1
                     return _Answer(_target(notes_elsewhere), last_form, notes_by_folder)
-            by_name = _linked(target, notes_of_project, form)
+            by_name = _by_id_or_path(target, notes_of_project, form)
+            # Anybody may give a note the permalink of another one for a title.
+            if not by_name and not _by_whole_permalink(target, notes_of_project, form):
+                by_name = _by_title(target, notes_of_project, form)
             if by_name:
                 matches = _preferred(by_name, question, searched_project)
                 return _Answer(_target(matches), form_number, notes_by_folder)
@@ -635,10 +640,11 @@ def _preference(note: Candidate, scope: str | None) -> tuple[bool, int, str, str
     return is_other_scope, note.created, note.id, note.path
 
 
-def _linked(target: str, notes: list[Candidate], form: Form) -> list[Candidate]:
-    """Return the notes that a link means in one form, whatever its folder.
+def _by_id_or_path(target: str, notes: list[Candidate], form: Form) -> list[Candidate]:
+    """Return the notes that a link means in one form by id or path, whatever its folder.
 
-    The first of these that matches decides: id, path, end of a path, title.
+    The first of these that matches decides: id, path, end of a path, path after the project's name
+    if it has its extension. Permalinks and titles are not looked at.
     """
     if not notes:
         return []
@@ -651,32 +657,32 @@ def _linked(target: str, notes: list[Candidate], form: Form) -> list[Candidate]:
     return (
         _by_path(path, notes, form)
         or _by_path_end(path, notes, form)
-        or _by_title(target, notes, form)
+        or (_by_place(target, notes, form, with_extension=True) if is_file(target) else [])
     )
 
 
-def _named(name: str, notes: list[Candidate], form: Form) -> list[Candidate]:
+def _named(name: str, notes: list[Candidate], form: Form, looseness: Looseness) -> list[Candidate]:
     """Return the notes that an identifier means in one form.
 
     The first of these that matches decides: path, title, permalink, title after the project's name,
     end of a path. Before titles come the place of a file, `work/Tea.md`, and the whole permalink,
     `work/tea`: lists and replies print them, and anybody can give a note such a title or alias.
+
+    looseness: how much the name may differ. Where a note is changed, a path with a folder never
+        means the end of a longer path. The `plans/tea` of a note that was deleted is not
+        `old/plans/tea.md`.
     """
     path = name.lstrip("/")
     by_path = _by_path(path, notes, form)
     by_file = _by_place(name, notes, form, with_extension=True)
-    by_address = [
-        note
-        for note in notes
-        if _without_project(name, note.project)
-        and form.address(note.permalink) == form.address(name)
-    ]
+    by_address = _by_whole_permalink(name, notes, form)
     if by_path:
         # In project `notes`, `notes/x` may be a path in a folder `notes` of the project. It may
         # also be the place of another note, `x`, or its permalink. Then it is ambiguous.
         by_exact_address = [note for note in by_address if note.permalink == name]
         return list(dict.fromkeys([*by_path, *by_file, *by_exact_address]))
 
+    may_be_end = looseness is Looseness.SIGNS or not ("/" in path or is_file(path))
     return (
         by_file
         or by_address
@@ -684,8 +690,21 @@ def _named(name: str, notes: list[Candidate], form: Form) -> list[Candidate]:
         or _by_title(name, notes, form)
         or _by_permalink(name, notes, form)
         or _titled_in_project(name, notes, form)
-        or _by_path_end(path, notes, form)
+        or (_by_path_end(path, notes, form) if may_be_end else [])
     )
+
+
+def _placed(name: str, notes: list[Candidate], form: Form) -> list[Candidate]:
+    """Return the notes whose file is at the place that a name is, in one form.
+
+    In project `notes`, `notes/x.md` may be the note `x.md`, and a note in a folder `notes`.
+
+    name: the path with its extension, which may follow the project's name.
+    """
+    path = form.address(name.lstrip("/"))
+    by_path = [note for note in notes if form.address(note.path) == path]
+    by_file = _by_place(name, notes, form, with_extension=True)
+    return list(dict.fromkeys([*by_path, *by_file]))
 
 
 def _by_place(
@@ -763,6 +782,19 @@ def _by_path_end(path: str, notes: list[Candidate], form: Form) -> list[Candidat
     ]
 
 
+def _by_whole_permalink(name: str, notes: list[Candidate], form: Form) -> list[Candidate]:
+    """Return the notes with this permalink, which begins with their project: `work/plan`.
+
+    form: the form in which names are compared.
+    """
+    return [
+        note
+        for note in notes
+        if _without_project(name, note.project)
+        and form.address(note.permalink) == form.address(name)
+    ]
+
+
 def _by_permalink(name: str, notes: list[Candidate], form: Form) -> list[Candidate]:
     """Return the notes with this permalink. The project may be in front of either, or missing.
 
@@ -821,6 +853,7 @@ def find(
     default_project: str,
     viewer: str | None,
     looseness: Looseness = Looseness.SIGNS,
+    begins_with_project: bool = False,
 ) -> NoteInfo:
     """Return the note that an identifier names.
 
@@ -830,7 +863,9 @@ def find(
         identifier begins with, then all others together.
     default_project: the name of the project that is tried first.
     viewer: the agent that asks; None for the owner. Hidden notes are left out.
-    looseness: how much the name may differ from the note's name.
+    looseness: how much the name may differ from the note's name. Unless it is SIGNS, something is
+        changed, and the place of a file means nothing else (`is_place`).
+    begins_with_project: whether the identifier begins with a project that the caller may use.
 
     Ids and beginnings of UUIDs come first, because anybody can give a note a name.
 
@@ -839,6 +874,7 @@ def find(
     """
     target = sqlite_text(parse_address(identifier))
     search = _Search(Resolver(db, viewer), target, project, default_project, looseness)
+    search.begins_with_project = begins_with_project
     matches = search.by_id() or search.by_name()
     if len(matches) == 1:
         return in_order(db, [matches[0].row])[0]
@@ -860,6 +896,7 @@ class _Search:
     project: the only project to look in. None means all.
     default_project: the name of the project whose notes come first.
     looseness: how much the name may differ from the note's name.
+    begins_with_project: whether `target` begins with a project that the caller may use.
     candidates: the notes that `target` could mean.
     """
 
@@ -876,6 +913,7 @@ class _Search:
         self.project = project
         self.default_project = default_project
         self.looseness = looseness
+        self.begins_with_project = False
         self.candidates = resolver.candidates(target)
         # A reply shows an invisible character as `\u200b`, and its reader may send that back.
         unescaped_target = unescaped(target)
@@ -883,12 +921,22 @@ class _Search:
             unescaped_notes = resolver.candidates(unescaped_target)
             self.candidates = list(dict.fromkeys([*self.candidates, *unescaped_notes]))
 
+    @property
+    def _is_place_only(self) -> bool:
+        """Whether the target is the place of a file, and nothing else may be meant."""
+        if self.looseness is Looseness.SIGNS:
+            return False
+        return is_place(self.target, begins_with_project=self.begins_with_project)
+
     def by_id(self) -> list[Candidate]:
         """Return the notes with this id, or whose UUID begins with it.
 
         The id may follow a project: `work/1b4e28ba`. If notes of the default project match, only
         these are returned. A note comes alone if all other matches are copies of it.
         """
+        # Somebody may write any id into a file by hand.
+        if self._is_place_only:
+            return []
         first_segment, _, text_after_it = self.target.partition("/")
         matches = self._with_id(self.target, self.project)
         if not matches:
@@ -932,7 +980,10 @@ class _Search:
 
             # Notes of the default project come before notes of others.
             for notes in self._stages():
-                matches = _named(self.target, notes, form)
+                if self._is_place_only:
+                    matches = _placed(self.target, notes, form)
+                else:
+                    matches = _named(self.target, notes, form, looseness)
                 if matches:
                     return matches
 
@@ -986,6 +1037,9 @@ class _Search:
                 archived_notes.append(note)
             else:
                 other_notes.append(note)
+        if self._is_place_only and self.begins_with_project:
+            # A folder of another project may be called as this project.
+            return [preferred_notes, archived_notes]
         return [preferred_notes, other_notes, archived_notes]
 
     def _by_beginning(self) -> list[Candidate]:
@@ -993,6 +1047,8 @@ class _Search:
 
         The projects are tried in the order: default project, the one the target begins with, all.
         """
+        if self._is_place_only:
+            return []
         first_segment, slash, _ = self.target.partition("/")
         projects: list[str | None] = [self.project]
         if self.project is None:

@@ -698,16 +698,21 @@ def original_of(notes: Sequence[N]) -> N | None:
 
 
 def _is_copy(note: Placed, original: Placed) -> bool:
-    """Whether `note` is a copy of `original` that a program for syncing folders made.
+    """Whether `note` is a copy of `original`, with the same id, that a program for syncing folders
+    made.
+    """
+    return note.id == original.id and is_named_as_copy(note, original)
 
-    Such a copy is in the same folder and has the same id. Its name begins with the original's name,
-    as in `plan (conflict).md` and `plan.md`.
+
+def is_named_as_copy(note: Placed, original: Placed) -> bool:
+    """Whether the file of `note` is called as programs for syncing folders call copies.
+
+    Such a copy is in the same folder. Its name begins with the original's name, as in
+    `plan (conflict).md` and `plan.md`.
     """
     folder, _, name = note.path.rpartition("/")
     original_folder, _, original_name = original.path.rpartition("/")
-    identity = (note.id, note.project, folder)
-    original_identity = (original.id, original.project, original_folder)
-    if identity != original_identity:
+    if (note.project, folder) != (original.project, original_folder):
         return False
     original_stem = without_suffix(original_name)
     has_same_stem = without_suffix(name) == original_stem

@@ -65,7 +65,8 @@ class PlannedChange:
         lines = self.lines
         if lines is not None:
             return os.path.basename(lines.place)
-        return self.change.path or self.change.project
+        # The removal by an erasure names no note.
+        return self.change.path or self.change.project or "the notes"
 
     @property
     def lines(self) -> LineChange | None:

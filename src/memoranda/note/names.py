@@ -21,6 +21,8 @@ from memoranda.text.unicode import CONTROL, flat
 UUID = lazy_pattern(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
 # An extension of a file name.
 _EXTENSION = lazy_pattern(r"\.[A-Za-z][A-Za-z0-9]{0,9}$")
+# The end of a name that is the file of a note.
+_NOTE_FILE = lazy_pattern(r"\.(?:md|markdown)$", re.IGNORECASE)
 
 
 # Signs of a name that a list shows as a blank.
@@ -132,6 +134,25 @@ def is_named_by_id(text: str, note_id: str, looseness: Looseness) -> bool:
     if note_id.startswith(text):
         return UUID.fullmatch(note_id) is not None
     return looseness is Looseness.CASE
+
+
+def is_file(name: str) -> bool:
+    """Whether a name ends as the file of a note does: `tea.md`."""
+    return _NOTE_FILE.search(name) is not None
+
+
+def is_place(name: str, *, begins_with_project: bool) -> bool:
+    """Whether a name is the place of a file, as lists and the log print it: `notes/plans/tea.md`.
+
+    Where something is changed, it means that file only. When the file is gone, anybody may call
+    another note so, and a call that is repeated must not reach that one.
+
+    begins_with_project: whether a project is called as the part before the first `/`. Its files may
+        have any extension.
+    """
+    if "/" not in name.strip("/"):
+        return False
+    return is_file(name) or (begins_with_project and _EXTENSION.search(name) is not None)
 
 
 def id_in_file_name(path: str) -> str | None:

@@ -49,6 +49,8 @@ from memoranda.errors import (
     Locked,
     MemorandaError,
     NotFound,
+    NotPutBack,
+    OutcomeUnknown,
     StorageError,
 )
 from memoranda.index.rows import NoteInfo
@@ -70,6 +72,7 @@ _ROW = re.compile(r"([/~].*)/([^/]+)\.json:(.+)", re.DOTALL)
 # A number of results that no folder of JSON files has.
 _ALL_ENTRIES = 1 << 30
 _ONLY_OWNER = "Only the owner can erase: run memory erase without an agent's name."
+_GOES_ON = "the rest is erased when the memory is opened next, once the disk allows it"
 
 
 @dataclass(frozen=True, slots=True)
@@ -255,7 +258,8 @@ class Erasure:
             notes.
         dry_run: whether only to return what the erasure would do.
 
-        Raises InvalidInput, and NotFound for a note that neither the disk nor the ledger knows.
+        Raises InvalidInput, NotFound for a note that neither the disk nor the ledger knows, and
+        NotPutBack if the disk refused in the middle. Of another error nothing was changed.
         """
         if observation is not None:
             names_one_note = len(refs) == 1 and not (agent or project or source)
@@ -291,7 +295,15 @@ class Erasure:
             # If this process dies during the erasure, the next one finishes the stored plan
             # (`finish`).
             self.engine.ledger.set_erasing(json.dumps(asdict(plan)))
-            removed = _carry_out(self.memory, plan)
+            try:
+                removed = _carry_out(self.memory, plan)
+            except OutcomeUnknown:
+                raise
+            except MemorandaError as error:
+                if self._withdraw(plan, trail):
+                    raise
+                reason = error.reason if isinstance(error, StorageError) else str(error)
+                raise NotPutBack("the whole erasure", f"{reason}; {_GOES_ON}") from None
 
         # The search may take long, so other callers may use the home again.
         proof = self._proof(plan, needles)
@@ -306,6 +318,25 @@ class Erasure:
             mentions=tuple(mentions),
             out_of_reach=removed.out_of_reach,
         )
+
+    def _withdraw(self, plan: Plan, trail: Trail) -> bool:
+        """Remove a plan that failed before anything of it was done. Returns whether it is removed.
+
+        Else the next process that opens the home would erase the notes, though the caller was told
+        that nothing was changed.
+
+        trail: the changes of the notes, as they were found before.
+        """
+        if self.engine.ledger.history.latest_numbers != plan.latest:
+            return False
+        # If the history was revised already, it has fewer changes of the notes.
+        trail_now = _trail_of(self.engine, plan)
+        with suppress(MemorandaError):
+            trail_now.follow()
+            if trail_now.files.keys() == trail.files.keys():
+                self.engine.ledger.set_erasing(plan=None)
+                return True
+        return False
 
     def _whole_trail(self, plan: Plan) -> Trail:
         """Follow the notes of a plan through the history, and return the trail: all steps and texts

@@ -566,7 +566,7 @@ class NoteVerbs(PlaceVerbs, LinkVerbs):
         place = path
         number = 1
         while True:
-            self.engine.freshness.look_at(project, place)
+            self.engine.freshness.show_if_late(project, place)
             info = notes.get(project, place) or notes.in_other_case(project, place)
             if info is None:
                 if source.place(place).kind != "missing":

@@ -197,7 +197,7 @@ class ReadVerbs(ProjectList):
         self.engine.fresh()
         index = self.engine.index
         # The other process cannot use a copy of the index in the memory of this process.
-        projects = {} if index.is_copy else self.engine.freshness.shown()
+        projects = {} if index.is_copy else self.engine.freshness.watched_folders()
         return {
             "index": index.identity[:2],
             "projects": projects,
@@ -348,14 +348,14 @@ class ReadVerbs(ProjectList):
             # An address alone does not tell its project.
             raise OutsideError(error.path, project or self.default_project) from None
         except NotFound:
-            if not freshness.late:
+            if not freshness.late_sweeps:
                 raise
             self._look_at_late_files(identifier)
             info = look_up()
 
         # The index of a late project may have an old text of the note.
-        if freshness.late and not self._is_unchanged(info):
-            freshness.look_at(info.project, info.path)
+        if freshness.late_sweeps and not self._is_unchanged(info):
+            freshness.show_if_late(info.project, info.path)
             info = look_up()
         return info
 
@@ -363,10 +363,10 @@ class ReadVerbs(ProjectList):
         """Bring files that a name may mean as a path into the index, if their project is late."""
         freshness = self.engine.freshness
         # A look at a file may end the list of late projects.
-        for project in list(freshness.late):
+        for project in list(freshness.late_sweeps):
             path = identifier.removeprefix("memory://").removeprefix(f"{project}/")
-            freshness.look_at(project, path)
-            freshness.look_at(project, f"{path}.md")
+            freshness.show_if_late(project, path)
+            freshness.show_if_late(project, f"{path}.md")
 
     def _at_place(self, ref: tuple[str, str] | Note | NoteInfo) -> NoteInfo:
         """Return the note at (project, path), or the note that the caller read there before.
@@ -380,7 +380,7 @@ class ReadVerbs(ProjectList):
             project, path = ref.project, ref.path
         self.engine.fresh()
         source_name = self.source_named(project).name
-        self.engine.freshness.look_at(source_name, path)
+        self.engine.freshness.show_if_late(source_name, path)
         info = self.index.notes.get(source_name, path)
         if info is None:
             if project in MEMORY_PROJECTS and not isinstance(ref, tuple):

@@ -37,7 +37,7 @@ def standing_deletions(memory: LogVerbs, since: datetime, limit: int) -> list[Re
 def _deletions(memory: LogVerbs, since: datetime) -> Iterator[Revision]:
     """Yield the deletions by people and agents that nobody took back, the newest first.
 
-    Of a change that deleted several notes, only the first is yielded.
+    If a change deleted several notes, only the first is yielded.
     """
     history = memory.engine.ledger.history
     for change in memory.log(limit=_MAX_LOOKED_AT, since=since):

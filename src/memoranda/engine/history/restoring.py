@@ -463,4 +463,4 @@ class RestoreVerbs(LogVerbs):
 
         Returns the place of the note, and the number of the change that had replaced the text.
         """
-        return Restoring(self, ref, at, change, to).restore()
+        return Restoring(session=self, ref=ref, moment=at, change=change, to=to).restore()

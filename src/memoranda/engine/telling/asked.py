@@ -97,11 +97,11 @@ def store(memory: HistoryVerbs, request: Asked) -> str:
             category_of_text = getattr(import_module(module), name)
             category = category_of_text(memory.settings, request.text, request.time)
             record = Record(
-                request.id,
-                request.text,
-                category,
-                request.time,
-                request.time,
+                id=request.id,
+                content=request.text,
+                category=category,
+                created=request.time,
+                updated=request.time,
                 source=f"hook-{request.client}",
             )
             upkeep.put([record], "write")

@@ -105,7 +105,9 @@ class Contradiction(NamedTuple):
         """Whether `memory review` asks which of the two holds, until the owner has answered."""
         from memoranda.note.claims import ClaimKind
 
-        return self.old.claim.kind is self.new.claim.kind is ClaimKind.ASKED
+        is_old_asked = self.old.claim.kind is ClaimKind.ASKED
+        is_new_asked = self.new.claim.kind is ClaimKind.ASKED
+        return is_old_asked and is_new_asked
 
     @property
     def key(self) -> str:
@@ -174,7 +176,7 @@ def valid_notes(memory: Reader, rows: Iterable[int]) -> dict[int, NoteInfo]:
 def _valid_among(
     memory: Reader, infos: Mapping[int, NoteInfo], invalid_rows: set[int]
 ) -> dict[int, NoteInfo]:
-    """Return those of some notes that can take part in contradictions (see `valid_notes`), by row.
+    """Return the notes that can take part in contradictions (see `valid_notes`), by row.
 
     infos: the notes by row.
     invalid_rows: the rows of all notes that are not valid now.

@@ -109,7 +109,9 @@ def _newer_notes(
             passage = f"[{mark}] {passage}"
         # The passage is the beginning of the text, which is below the header.
         first_line = header.count("\n") + 1
-        yield Hit(newest, passage, hit.score, ["supersedes a hit"], first_line)
+        yield Hit(
+            note=newest, passage=passage, score=hit.score, why=["supersedes a hit"], line=first_line
+        )
 
 
 def _newest_version(memory: Reader, note: NoteInfo) -> NoteInfo | None:

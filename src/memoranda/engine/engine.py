@@ -447,7 +447,7 @@ class Engine:
             # The files need no second look, but time has passed, so entries may have expired.
             self.freshness.retire_expired()
         else:
-            result = self._caught_up(progress, whole=whole)
+            result = self._update_index(progress, whole=whole)
             # After another machine erased notes, no copy of their text may remain here.
             if self.ledger.erased():
                 self.freshness.drop_derived()
@@ -518,7 +518,7 @@ class Engine:
             return False
         return self.freshness.has_seen(self.guard.asked_at)
 
-    def _caught_up(self, progress: Progress | None, *, whole: bool) -> Result:
+    def _update_index(self, progress: Progress | None, *, whole: bool) -> Result:
         """Bring the index up to date with the disk, and return the changes.
 
         A writer gets an error if the index cannot be written. A reader gets none: a copy of the
@@ -740,7 +740,8 @@ class Engine:
         projects, the note gets a warning instead.
         """
         text, warning = _decoded(file.data)
-        if warning and project in ("memories", *MEMORY_PROJECTS):
+        takes_only_utf8 = project == "memories" or project in MEMORY_PROJECTS
+        if warning and takes_only_utf8:
             return None
         note = file.note(project, path, text, self._time_of_shared_file(project, path, file))
         source = self.sources.get(project)

@@ -95,7 +95,9 @@ def _directory_entry(row: FolderRow) -> DirectoryEntry:
     note = row.note
     if note is None:
         return DirectoryEntry("folder", row.path, notes=row.notes)
-    return DirectoryEntry("note", row.path, note.title, note.permalink, note.changed)
+    return DirectoryEntry(
+        kind="note", path=row.path, title=note.title, permalink=note.permalink, changed=note.changed
+    )
 
 
 @dataclass(slots=True, eq=False, repr=False)
@@ -228,12 +230,8 @@ class ReadVerbs(ProjectList):
 
     def _is_unchanged(self, info: NoteInfo) -> bool:
         """Whether the file of a note is as the index knows it: with the same size, times and inode."""
-        return self.engine.source(info.project).stamp(info.path) == (
-            info.size,
-            info.mtime_ns,
-            info.inode,
-            info.ctime_ns,
-        )
+        known_stamp = (info.size, info.mtime_ns, info.inode, info.ctime_ns)
+        return self.engine.source(info.project).stamp(info.path) == known_stamp
 
     def look_once(self) -> None:
         """From now on, compare the index with the disk only in the first verb, until one writes.
@@ -752,10 +750,12 @@ class ReadVerbs(ProjectList):
         if agent is None:
             return None
         keys = (self.claim(info), suspicion(self, info))
-        approved = history.last_answer([key for key in keys if self.decision(key) == KEEP])
-        if not approved:
+        approved_keys = [key for key in keys if self.decision(key) == KEEP]
+        # The number of the change that stored the approval; 0 without one.
+        approval_number = history.last_answer(approved_keys)
+        if not approval_number:
             return agent
-        return history.agent_that_named(info.project, info.path, after=approved)
+        return history.agent_that_named(info.project, info.path, after=approval_number)
 
     def decision(self, key: str) -> str | None:
         """Return the owner's answer to a question of `review`, as a letter.
@@ -1074,9 +1074,9 @@ class ReadVerbs(ProjectList):
     def validity_marks(self, infos: Iterable[NoteInfo]) -> dict[int, str]:
         """Return the remarks on notes that are not valid at all times, by row of the note.
 
-        Such a remark is shown with the note: `superseded by PERMALINK`, `valid until DAY`, `valid
-            from DAY`. A note that a newer one contradicts gets a remark, too. Other notes have
-            none.
+        Such a remark is shown with the note: `superseded by PERMALINK`, `valid until DAY` or
+        `valid from DAY`. A note that a newer one contradicts gets a remark, too. Other notes have
+        none.
         """
         from memoranda.engine.telling.contested import newer_marks
 

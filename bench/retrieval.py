@@ -109,7 +109,7 @@ class ByWords:
             before = self._shelf.fresh
             with self._shelf.lent(), self._shelf.keeping():
                 begin = time.perf_counter()
-                Embedding(self._memory).some(math.inf)
+                Embedding(self._memory).embed_some(math.inf)
                 took = time.perf_counter() - begin
             # Else they are known from another home
             fresh = self._shelf.fresh - before

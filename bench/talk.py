@@ -75,7 +75,7 @@ class _ByChance(Shelf):
         end = time.monotonic() + seconds
         self.is_filling = True
         # A call may spend its time on cutting notes into passages, and another one goes on.
-        while time.monotonic() < end and embedding.some(10):
+        while time.monotonic() < end and embedding.embed_some(10):
             pass
         self.is_filling = False
         print(self.name, embedding.counts(), flush=True)

@@ -68,7 +68,7 @@ def found(memory: MemorySession, text: str) -> set[str]:
 def catch_up(memory: MemorySession) -> int:
     """How many pieces the rest of the comparison takes."""
     pieces = 0
-    while memory.engine.freshness.late:
+    while memory.engine.freshness.late_sweeps:
         memory.engine.freshness.catch_up(0)
         pieces += 1
     return pieces

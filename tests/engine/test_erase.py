@@ -400,7 +400,7 @@ def test_a_thousand_secrets_of_thirty_kinds_are_gone_from_every_byte(
         Overview(memory).refresh()
         Pending(memory).refresh()
         dream.run(memory, 3)
-        Embedding(memory).some(60, thorough=True)
+        Embedding(memory).embed_some(60, thorough=True)
         erasure = memory.erase(*refs)
         assert erasure.remains == ()
         assert len(erasure.notes) >= len(refs)
@@ -788,7 +788,7 @@ def test_doctor_finds_vectors_of_texts_that_are_gone(place: Place, small_models:
     with place.open(model=small_models) as memory:
         note(memory, "plan", "bread and cheese")
         kept_note = note(memory, "kept", "soup and dinner")
-        Embedding(memory).some(60)
+        Embedding(memory).embed_some(60)
         memory.delete("notes/plan.md")
         findings = examine(memory)
         assert [(finding.level, finding.text) for finding in findings] == [

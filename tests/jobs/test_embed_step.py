@@ -134,7 +134,7 @@ def test_a_server_embeds_between_calls_as_long_as_there_is_more(
         await asyncio.wait_for(finished.wait(), 60)
         served.refuse_waiting()
 
-    asyncio.run(session(lambda opened: Embedding(opened).some(0.0) > 0))
+    asyncio.run(session(lambda opened: Embedding(opened).embed_some(0.0) > 0))
     assert pieces == [True] * 9 + [False]
     assert embedded(memory) == 70
     assert not embed_some(memory)

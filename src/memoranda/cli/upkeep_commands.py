@@ -576,7 +576,7 @@ def embed(call: Invocation) -> None:
         if embedding.trouble:
             raise NoModel(embedding.trouble)
         with output.progress("Embedding") as progress:
-            embedded = embedding.some(math.inf, progress=progress, thorough=True)
+            embedded = embedding.embed_some(math.inf, progress=progress, thorough=True)
             _embed_examples(memory)
         row = _semantic(memory) | {
             "done": embedded,

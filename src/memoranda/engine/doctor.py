@@ -162,7 +162,11 @@ def _index_and_notes(memory: ReadVerbs) -> list[Finding]:
     """
     engine = memory.engine
     damaged_index = Finding(
-        "error", "index_stale", ".memoranda/index.db", "the index is damaged", _REBUILD
+        level="error",
+        code="index_stale",
+        path=".memoranda/index.db",
+        text="the index is damaged",
+        fix=_REBUILD,
     )
     findings = [] if engine.index.is_sound() else [damaged_index]
     try:
@@ -291,7 +295,15 @@ def _history(memory: ReadVerbs) -> list[Finding]:
         if memory.agent is None or damage.kind is DamageKind.PAGES:
             level = "info" if damage.kind is DamageKind.GAP else "error"
             fix = _LEDGER_FIXES[damage.kind]
-            findings.append(Finding(level, damage.kind.value, _path_of(damage), damage.text, fix))
+            findings.append(
+                Finding(
+                    level=level,
+                    code=damage.kind.value,
+                    path=_path_of(damage),
+                    text=damage.text,
+                    fix=fix,
+                )
+            )
     return findings
 
 
@@ -368,7 +380,7 @@ def _ownership(engine: Engine) -> list[Finding]:
         text = f"others can read the home (mode {mode:o})"
         may_change_mode = is_root_user or status.st_uid == user
         fix = "set its mode to 700" if may_change_mode else ""
-        findings.append(Finding("warning", "permissions", ".", text, fix))
+        findings.append(Finding(level="warning", code="permissions", path=".", text=text, fix=fix))
     return findings
 
 
@@ -494,7 +506,11 @@ def _duplicate_ids(memory: ReadVerbs) -> list[Finding]:
                 findings.append(Finding("error", "duplicate_id", place, text))
             elif info is not original:
                 text = f"a copy of {original.path} made by a program that syncs; both have one id"
-                findings.append(Finding("warning", "conflict_copy", place, text, _SEPARATE))
+                findings.append(
+                    Finding(
+                        level="warning", code="conflict_copy", path=place, text=text, fix=_SEPARATE
+                    )
+                )
     return findings
 
 
@@ -551,7 +567,11 @@ def _notes_unlike_their_files(memory: ReadVerbs) -> list[Finding]:
         f"{len(unlike)} of {compared_count} compared: the index has another text, title, type or tag "
         f"than the file, such as of {first.project}/{first.path}"
     )
-    return [Finding("error", "index_stale", ".memoranda/index.db", text, _REBUILD)]
+    return [
+        Finding(
+            level="error", code="index_stale", path=".memoranda/index.db", text=text, fix=_REBUILD
+        )
+    ]
 
 
 def _is_unlike_its_file(memory: ReadVerbs, info: NoteInfo) -> bool:
@@ -586,7 +606,11 @@ def _unreferenced_vectors(memory: ReadVerbs) -> list[Finding]:
     if not count:
         return []
     text = f"{count} vectors are of texts that are gone"
-    return [Finding("info", "unreferenced_vectors", "vectors", text, "drop them")]
+    return [
+        Finding(
+            level="info", code="unreferenced_vectors", path="vectors", text=text, fix="drop them"
+        )
+    ]
 
 
 def _unfinished(engine: Engine) -> list[Finding]:
@@ -597,16 +621,29 @@ def _unfinished(engine: Engine) -> list[Finding]:
     text = "a change was interrupted and could not be finished; its files may be out of reach"
     records = engine.ledger.set_aside()
     findings = [
-        Finding("error", "unfinished_write", record, text, "finish it") for record in records
+        Finding(level="error", code="unfinished_write", path=record, text=text, fix="finish it")
+        for record in records
     ]
     if engine.ledger.erasing() is not None:
         text = "notes are being erased, or it was interrupted; some of their texts are still there"
-        findings.append(Finding("error", "unfinished_erase", "the ledger", text, "finish it"))
+        findings.append(
+            Finding(
+                level="error",
+                code="unfinished_erase",
+                path="the ledger",
+                text=text,
+                fix="finish it",
+            )
+        )
     count = len(engine.ledger.history.unreferenced())
     if count:
         texts_belong = "text belongs" if count == 1 else "texts belong"
         text = f"{count} kept {texts_belong} to no change"
-        findings.append(Finding("info", "unreferenced_text", "history", text, "remove it"))
+        findings.append(
+            Finding(
+                level="info", code="unreferenced_text", path="history", text=text, fix="remove it"
+            )
+        )
     return findings
 
 
@@ -657,7 +694,14 @@ def _dangling_links(infos: Sequence[NoteInfo]) -> list[Finding]:
                 text = f"links to {link}, which is gone"
                 place = home_path(info)
                 findings.append(
-                    Finding("warning", "dangling_link", place, text, "remove the link", target=link)
+                    Finding(
+                        level="warning",
+                        code="dangling_link",
+                        path=place,
+                        text=text,
+                        fix="remove the link",
+                        target=link,
+                    )
                 )
     return findings
 
@@ -703,7 +747,7 @@ def _lock_of_killed_daemon(engine: Engine) -> list[Finding]:
     text = (
         f"left behind by a daemon that was killed (process {pid}); the next one starts all the same"
     )
-    return [Finding("warning", "stale_lock", place.name, text, "empty it")]
+    return [Finding(level="warning", code="stale_lock", path=place.name, text=text, fix="empty it")]
 
 
 def _temporary_files(engine: Engine) -> list[Finding]:
@@ -713,7 +757,7 @@ def _temporary_files(engine: Engine) -> list[Finding]:
     """
     text = "left behind by a program that ended"
     return [
-        Finding("warning", "stale_temp", path, text, "remove it")
+        Finding(level="warning", code="stale_temp", path=path, text=text, fix="remove it")
         for path, process in _temporary_names(engine)
         if not is_alive(process)
     ]
@@ -769,11 +813,11 @@ def _separate(memory: PlaceVerbs, project: str, path: str) -> None:
     if original is None or original.row == info.row:
         return
     if original.etag == info.etag:
-        with memory.change("delete", fresh=False) as change:
-            change.remove(project, path, memory.engine.file_of(info), scope=info.scope)
+        with memory.change("delete", fresh=False) as transaction:
+            transaction.remove(project, path, memory.engine.file_of(info), scope=info.scope)
         return
-    with memory.change("edit", fresh=False) as change:
-        set_keys(memory, change, info, {"id": str(uuid4())})
+    with memory.change("edit", fresh=False) as transaction:
+        set_keys(memory, transaction, info, {"id": str(uuid4())})
 
 
 def _repair(memory: PlaceVerbs, finding: Finding) -> None:
@@ -815,8 +859,8 @@ def _remove_link(memory: PlaceVerbs, finding: Finding) -> None:
     project = CATEGORY_PROJECT if folder == CATEGORY_PROJECT else ARCHIVE_PROJECT
     info = memory.index.notes.get(project, path)
     if info is not None and finding.target in info.links:
-        with memory.change("unlink", fresh=False) as change:
-            set_keys(memory, change, info, links_without(info, finding.target))
+        with memory.change("unlink", fresh=False) as transaction:
+            set_keys(memory, transaction, info, links_without(info, finding.target))
 
 
 def _remove_leftover(engine: Engine, finding: Finding) -> None:

@@ -164,7 +164,7 @@ class Embedding:
             return None
         return vectors.counts()
 
-    def some(
+    def embed_some(
         self,
         seconds: float,
         *,

@@ -447,7 +447,7 @@ class Engine:
             # The files need no second look, but time has passed, so entries may have expired.
             self.freshness.retire_expired()
         else:
-            result = self._caught_up(progress, whole=whole)
+            result = self._update_index(progress, whole=whole)
             # After another machine erased notes, no copy of their text may remain here.
             if self.ledger.erased():
                 self.freshness.drop_derived()
@@ -457,7 +457,7 @@ class Engine:
             self.freshness.is_current = True
         else:
             self.index.unpin()
-        if self.freshness.late:
+        if self.freshness.late_sweeps:
             self._start_catching_up()
         return result
 
@@ -468,9 +468,9 @@ class Engine:
         """
         if self.looks_once and self.freshness.is_current:
             # Another process may have replaced the index since the first verb.
-            self.freshness.is_current = self.freshness.has_this_index
+            self.freshness.is_current = self.freshness.pin_known_index()
         if whole:
-            return self.freshness.is_current and not self.freshness.late
+            return self.freshness.is_current and not self.freshness.late_sweeps
         return self.freshness.is_current or self._may_use_index_as_it_is()
 
     def _may_use_index_as_it_is(self) -> bool:
@@ -518,12 +518,12 @@ class Engine:
             return False
         return self.freshness.has_seen(self.guard.asked_at)
 
-    def _caught_up(self, progress: Progress | None, *, whole: bool) -> Result:
+    def _update_index(self, progress: Progress | None, *, whole: bool) -> Result:
         """Bring the index up to date with the disk, and return the changes.
 
         A writer gets an error if the index cannot be written. A reader gets none: a copy of the
         index in memory is brought up to date instead. If the index is too large for a copy, the
-        result is empty, and `freshness.behind` has the reason. If the index is corrupt, every
+        result is empty, and `freshness.why_behind` has the reason. If the index is corrupt, every
         caller gets the error.
 
         progress: called to report how far the comparison with the disk has got.
@@ -548,7 +548,7 @@ class Engine:
             if self.index.copy_to_memory():
                 return self.freshness.update(progress)
             why = self.index.explain(error) if isinstance(error, sqlite3.Error) else str(error)
-            self.freshness.behind = (
+            self.freshness.why_behind = (
                 f"The last changes on disk may be missing here: the index could not follow ({why})."
             )
             return Result()
@@ -561,7 +561,7 @@ class Engine:
         while not self._ended.wait(_SECONDS_BETWEEN_PIECES):
             try:
                 with self.guard:
-                    if self.is_closed or not self.freshness.late:
+                    if self.is_closed or not self.freshness.late_sweeps:
                         self._catching_up = None
                         return
                     self.freshness.catch_up(_SECONDS_OF_CATCHING_UP)
@@ -740,7 +740,8 @@ class Engine:
         projects, the note gets a warning instead.
         """
         text, warning = _decoded(file.data)
-        if warning and project in ("memories", *MEMORY_PROJECTS):
+        takes_only_utf8 = project == "memories" or project in MEMORY_PROJECTS
+        if warning and takes_only_utf8:
             return None
         note = file.note(project, path, text, self._time_of_shared_file(project, path, file))
         source = self.sources.get(project)
@@ -952,7 +953,7 @@ class Engine:
             if not self.is_writing:
                 if self.ledger.unfinished():
                     self.ledger.try_to_recover()
-                self.freshness.elsewhere = self.ledger.follow()
+                self.freshness.why_others_missing = self.ledger.follow()
                 self.reload_config()
             yield
 
@@ -964,7 +965,7 @@ class Engine:
         is forgotten.
         """
         with storing("the history"), self.guard, self.ledger.writing():
-            if self.freshness.late:
+            if self.freshness.late_sweeps:
                 # Some texts in use may be unknown yet, so nothing is forgotten this time.
                 return 0
             age_to_forget = timedelta(days=self.settings.history_days)
@@ -980,7 +981,7 @@ class Engine:
 
     def _take_up_changes_elsewhere(self) -> None:
         """Take up changes that other machines made in the database, and changes of the settings."""
-        self.freshness.elsewhere = self.ledger.follow()
+        self.freshness.why_others_missing = self.ledger.follow()
         self.reload_config()
 
     def _rebuild_corrupt_index(self, error: sqlite3.Error, commits: int) -> None:

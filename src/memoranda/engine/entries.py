@@ -308,16 +308,16 @@ class NoteEntries(Entries):
             accessed=now,
             expires=expiry(now, ttl),
         )
-        with self._session.change("write", fresh=False) as change:
-            step = self._put(change, entry, other_keys={})
+        with self._session.change("write", fresh=False) as transaction:
+            step = self._put(transaction, entry, other_keys={})
             if step.old is not None:
-                change.verb = "overwrite"
+                transaction.verb = "overwrite"
         data = step.data or b""
         note, _ = notes.read_entry(data.decode(), step.path, now)
         self.engine.reads.restart(note.id)
         return replace(entry, created=note.created, accessed=note.created, id=note.id)
 
-    def _put(self, change: Transaction, entry: Entry, other_keys: Mapping[str, Any]) -> Step:
+    def _put(self, transaction: Transaction, entry: Entry, other_keys: Mapping[str, Any]) -> Step:
         """Add the step that writes `entry`, and return the step.
 
         If the file of the entry was moved by hand, it is written at its new place.
@@ -331,11 +331,11 @@ class NoteEntries(Entries):
             self._check(entry.namespace)
             path = self._free_path(entry)
             data = _compose(entry, other_keys)
-            return change.put(PROJECT, path, data, old=None, scope=GLOBAL)
+            return transaction.put(PROJECT, path, data, old=None, scope=GLOBAL)
         if old.locked:
             raise Locked(f"{PROJECT}/{old.path}")
         data = _compose(entry, other_keys, old.file.data.decode("utf-8", "replace"))
-        return change.put(PROJECT, old.path, data, old=old.file, scope=old.scope)
+        return transaction.put(PROJECT, old.path, data, old=old.file, scope=old.scope)
 
     def _free_path(self, entry: Entry) -> str:
         """Return the first free path for a new entry. Raises Exists.
@@ -400,13 +400,22 @@ class NoteEntries(Entries):
         counts = self.engine.reads.counts()
         matches: list[_Match] = []
         for entry in self._readable_entries(bodies=True):
-            if namespace not in (None, entry.namespace):
+            is_in_namespace = namespace is None or namespace == entry.namespace
+            if not is_in_namespace:
                 continue
             if lowered in entry.key.lower() or lowered in notes.value_of(entry.body).lower():
                 # The header has the reads up to the last write of the file, `counts` those since.
                 reads = entry.access_count + counts.get(entry.id, 0)
                 created_second = entry.created // 1_000_000
-                matches.append(_Match(entry.row, entry.namespace, entry.key, created_second, reads))
+                matches.append(
+                    _Match(
+                        row=entry.row,
+                        namespace=entry.namespace,
+                        key=entry.key,
+                        created_second=created_second,
+                        reads=reads,
+                    )
+                )
         return matches
 
     def _entries_of(self, matches: Sequence[_Match]) -> list[Entry]:
@@ -548,8 +557,8 @@ class NoteEntries(Entries):
 
         Raises Locked, Unreadable.
         """
-        with self._session.change(verb, fresh=False) as change:
-            steps = [self._put(change, entry, other_keys) for entry, other_keys in entries]
+        with self._session.change(verb, fresh=False) as transaction:
+            steps = [self._put(transaction, entry, other_keys) for entry, other_keys in entries]
         ids = [default_id(PROJECT, step.path) for step in steps]
         self.engine.reads.restart(*ids)
 
@@ -636,7 +645,7 @@ class NoteEntries(Entries):
             access_count=note.access_count,
             id=note.id,
         )
-        return _EntryFile(path, file, entry, note.scope, note.locked)
+        return _EntryFile(path=path, file=file, entry=entry, scope=note.scope, locked=note.locked)
 
     def _check(self, namespace: str) -> None:
         """Raise Unreadable if the folder of a namespace cannot be opened, or is not a folder.
@@ -665,12 +674,14 @@ class NoteEntries(Entries):
         """
         # By folder, the names of its files that are removed.
         names_by_folder: dict[str, set[str]] = {}
-        with self._session.change(verb, (PROJECT, changed_path), fresh=False) as change:
+        with self._session.change(verb, (PROJECT, changed_path), fresh=False) as transaction:
             for entry_file in entry_files:
                 # An entry expires even if the owner has locked it.
                 if entry_file.locked and verb != EXPIRE:
                     raise Locked(f"{PROJECT}/{entry_file.path}")
-                change.remove(PROJECT, entry_file.path, entry_file.file, scope=entry_file.scope)
+                transaction.remove(
+                    PROJECT, entry_file.path, entry_file.file, scope=entry_file.scope
+                )
                 folder, _, name = entry_file.path.rpartition("/")
                 names_by_folder.setdefault(folder, set()).add(name)
             # Changes of other threads wait in the queue, and may create files in these folders. So
@@ -683,7 +694,7 @@ class NoteEntries(Entries):
                     continue
                 present_names = set(os.listdir(os.path.join(root, folder)))
                 if present_names <= removed_names:
-                    change.add(StepKind.RMDIR, PROJECT, folder)
+                    transaction.add(StepKind.RMDIR, PROJECT, folder)
 
 
 def _accessed(header: Mapping[str, Any], created: datetime) -> datetime:

@@ -296,9 +296,11 @@ class Exchange:
         for a path that leads out of the project.
         """
         replaceable = over or {}
-        with self.memory.change(VERB, fresh=False) as change:
+        with self.memory.change(VERB, fresh=False) as transaction:
             for path, data in files:
-                change.put(project, path, data, old=replaceable.get(path), scope=scope_of(data))
+                transaction.put(
+                    project, path, data, old=replaceable.get(path), scope=scope_of(data)
+                )
 
 
 def keep_lost(session: WritingSession, lost: Sequence[tuple[Touched, bytes]]) -> None:
@@ -682,14 +684,15 @@ def _row_of(key: Key, place: str, status: os.stat_result) -> FileRow:
     if stat.S_ISDIR(status.st_mode):
         return _row_without_text(key, "folder", link=None)
     file = read_file(place)
-    mode = stat.S_IMODE(status.st_mode)
+    project, path = key
     return FileRow(
-        *key,
-        "file",
-        file.data,
-        file.etag,
+        project=project,
+        path=path,
+        kind="file",
+        body=file.data,
+        sha256=file.etag,
         link=None,
-        mode=mode,
+        mode=stat.S_IMODE(status.st_mode),
         changed_ns=file.stamp.mtime_ns,
     )
 
@@ -706,8 +709,16 @@ def _row_without_text(key: Key, kind: str, *, link: str | None) -> FileRow:
     kind: `link` or `folder`.
     link: the target of a link; None for a folder.
     """
+    project, path = key
     return FileRow(
-        *key, kind, body=None, sha256=None, link=link, mode=_FOLDER_MODE, changed_ns=None
+        project=project,
+        path=path,
+        kind=kind,
+        body=None,
+        sha256=None,
+        link=link,
+        mode=_FOLDER_MODE,
+        changed_ns=None,
     )
 
 
@@ -863,9 +874,15 @@ class IntoDatabase:
         answer_rows: dict[Key, FileRow] = {}
         for path in rows.paths():
             data = rows.bytes_at(path) or b""
-            key = (PRIVATE, path)
-            answer_rows[key] = FileRow(
-                *key, "file", data, sha256(data), link=None, mode=0o600, changed_ns=None
+            answer_rows[PRIVATE, path] = FileRow(
+                project=PRIVATE,
+                path=path,
+                kind="file",
+                body=data,
+                sha256=sha256(data),
+                link=None,
+                mode=0o600,
+                changed_ns=None,
             )
         return answer_rows
 

@@ -119,10 +119,10 @@ LARGE = 50_000
 """A project with more notes is late in a server. Its first sweep takes some tenths of a second, and
 goes on between calls.
 """
-# `catch_up` lists this many files at a time, and then applies this many changes at a time. Each
+# `catch_up` lists this many files at a time, and then applies this many differences at a time. Each
 # takes a few milliseconds, after which a call may come in.
-_LISTED_FILES = 200
-_APPLIED_CHANGES = 4
+_FILES_AT_A_TIME = 200
+_DIFFERENCES_AT_A_TIME = 4
 # How long `catch_up` waits for the home's lock. Calls wait for it meanwhile.
 _LOCK_SECONDS = 0.01
 # A project with more shared files (files with a second name) is swept, which is faster than looking
@@ -176,7 +176,7 @@ class Freshness:
     long_notes: inserts the words of long notes that the index still lacks.
     watch: whether to let the operating system report changes.
     may_be_late: whether large projects are swept between calls. Then the caller has to call
-        `catch_up` until `late` is empty.
+        `catch_up` until `late_sweeps` is empty.
     socket: where the daemon listens. Before this process sweeps projects, it asks the daemon, and
         it need not sweep the projects that the daemon watches.
     """
@@ -187,15 +187,15 @@ class Freshness:
     _watch: Watch | None = None
     # The number of the opening of the index (`Index.openings`) that was last brought up to date.
     _known_opening = 0
-    # When the last complete update began (time.monotonic). 0 means that it failed, or that `forget`
-    # was called, so the next update must look at the disk.
-    _looked = 0.0
+    # When the last complete update began (time.monotonic): the index has what was on disk then. 0
+    # means that it failed, or that `forget` was called, so the next update must look at the disk.
+    _last_update_began = 0.0
 
     is_current = False
     """Whether the present call of a verb has looked at the disk already."""
-    behind = ""
+    why_behind = ""
     """The reason why the index may lack the last changes. Empty if it has them."""
-    elsewhere = ""
+    why_others_missing = ""
     """The reason why changes of other machines may be missing. Empty if none is missing."""
 
     def __init__(
@@ -222,7 +222,7 @@ class Freshness:
         self._socket = socket
 
         # The projects that have to be swept.
-        self._pending: set[str] = set(self.sources)
+        self._to_sweep: set[str] = set(self.sources)
         # The folders of the projects when the watch began, to notice when one is replaced.
         self._roots: dict[str, _Identity] = {}
 
@@ -231,7 +231,7 @@ class Freshness:
         self._being_read: set[tuple[str, str]] = set()
         # By project, the reasons why a sweep could not see all files.
         self._troubles: dict[str, list[str]] = {}
-        self._shared: dict[str, set[str]] = {}
+        self._shared_paths: dict[str, set[str]] = {}
         """By project, the paths of notes whose file has a second name (a hard link).
 
         The watch does not see changes that are made under the second name.
@@ -240,7 +240,7 @@ class Freshness:
         # What the engine sets and reads.
         self.scopes: dict[str, str] = {}
         """The scope in force of each project that only some agents may use."""
-        self.late: dict[str, Iterator[None]] = {}
+        self.late_sweeps: dict[str, Iterator[None]] = {}
         """The running sweep of each late project. Each `next` compares a few more files."""
         self.left_out = LeftOutFiles(index)
         """The files that are not in the index, because they cannot be read as notes."""
@@ -251,7 +251,7 @@ class Freshness:
             self._watch.close()
             self._watch = None
             self._wants_watch = True
-        self.late.clear()
+        self.late_sweeps.clear()
 
     def forget(self, *, whole: bool = False) -> None:
         """Make the next update compare all projects with the disk, whatever the watch has seen.
@@ -260,15 +260,15 @@ class Freshness:
         """
         self._must_be_whole |= whole
         # 0 means "never", so the next update must look at the disk.
-        self._looked = 0.0
-        self._pending = set(self.sources)
+        self._last_update_began = 0.0
+        self._to_sweep = set(self.sources)
         self.is_current = False
         self.close()
 
     @property
     def is_swept(self) -> bool:
         """Whether all projects have been swept."""
-        return not self._pending
+        return not self._to_sweep
 
     @property
     def has_news(self) -> bool:
@@ -283,28 +283,35 @@ class Freshness:
         warnings = []
         for name, troubles in sorted(self._troubles.items()):
             warnings += [ProjectWarning(text, name) for text in troubles]
-        for name in sorted(self.late):
+        for name in sorted(self.late_sweeps):
             warnings.append(ProjectWarning(_LATE.format(name), name))
         for name in sorted({project for project, _ in self._being_read}):
             warnings.append(ProjectWarning(_BEING_READ.format(name), name))
-        return warnings + [ProjectWarning(text) for text in (self.behind, self.elsewhere) if text]
+        return warnings + [
+            ProjectWarning(text) for text in (self.why_behind, self.why_others_missing) if text
+        ]
 
     @property
     def is_reading(self) -> bool:
         """Whether a thread is reading a large file, which the index shows as it was before."""
         return bool(self._being_read)
 
-    @property
-    def has_this_index(self) -> bool:
-        """Whether the pinned index is the one that was last brought up to date."""
+    def pin_known_index(self) -> bool:
+        """Let the running verb use one index from here to its end, whatever other processes do.
+
+        Returns whether it is the index that was last brought up to date.
+        """
         self._index.pin()
         return not self._is_index_replaced()
 
     def has_seen(self, moment: float) -> bool:
-        """Whether the index was completely brought up to date after a moment (time.monotonic)."""
-        if moment >= self._looked or self.behind:
+        """Whether the index was completely brought up to date after a moment (time.monotonic).
+
+        If so, the index is pinned for the running verb.
+        """
+        if moment >= self._last_update_began or self.why_behind:
             return False
-        return self.has_this_index
+        return self.pin_known_index()
 
     def update(
         self, progress: Progress | None = None, *, is_locked: bool = False, whole: bool = False
@@ -320,14 +327,14 @@ class Freshness:
         from memoranda.index.sync import Result
 
         result = Result()
-        begun_at = time.monotonic()
+        began = time.monotonic()
         opening_before = self._known_opening
         # If this update fails, the next one must look at the disk.
-        self._looked = 0.0
+        self._last_update_began = 0.0
         whole = whole or self._must_be_whole
         # This call waits for the late projects. So their sweeps in small pieces end here, and these
         # projects are swept at once, as all others are.
-        if whole and self.late:
+        if whole and self.late_sweeps:
             self.close()
         try:
             self._update(result, progress, whole, is_locked=is_locked)
@@ -345,8 +352,8 @@ class Freshness:
             # that cannot be used is kept for some more seconds.
             self._index.try_later()
         self._must_be_whole = False
-        self._looked = begun_at
-        self.behind = ""
+        self._last_update_began = began
+        self.why_behind = ""
         return result
 
     def _is_index_replaced(self) -> bool:
@@ -355,8 +362,8 @@ class Freshness:
 
     def _let_all_be_swept(self) -> None:
         """Make the next update compare all projects with the disk, and begin late sweeps again."""
-        self._pending = set(self.sources)
-        if self.late:
+        self._to_sweep = set(self.sources)
+        if self.late_sweeps:
             self.close()
 
     def _update(
@@ -382,15 +389,15 @@ class Freshness:
 
         troubled_before = set(self._troubles)
         # The projects to sweep that this update knows of. The update of another thread may fail
-        # meanwhile. Then it puts a new set in `_pending`, which must stay as it is.
-        pending = self._pending
+        # meanwhile. Then it puts a new set in `_to_sweep`, which must stay as it is.
+        pending = self._to_sweep
 
         if changes is None:
             # Without a report of the watch, every project has to be compared with the disk.
-            swept_projects = sources.keys() - self.late.keys()
+            swept_projects = sources.keys() - self.late_sweeps.keys()
         else:
-            swept_projects = self._beyond_the_watch() - self.late.keys()
-            self._look_at_changes(changes, sources.keys() - swept_projects, result)
+            swept_projects = self._projects_beyond_the_watch() - self.late_sweeps.keys()
+            self._show_seen_changes(changes, sources.keys() - swept_projects, result)
 
         self._sweep_projects(swept_projects, result, progress, is_locked=is_locked)
 
@@ -432,10 +439,10 @@ class Freshness:
         """
         if self._is_index_replaced():
             self._begin_with_this_index()
-        if self._has_another_root():
+        if self._is_a_root_replaced():
             self.close()
-        self._look_at_conventions()
-        if self._pending:
+        self._let_new_rules_be_swept()
+        if self._to_sweep:
             self._forget_other_scopes()
             # A process may have ended before it had inserted them.
             self._long_notes.place_what_is_left()
@@ -446,7 +453,7 @@ class Freshness:
         self._let_all_be_swept()
         self.left_out.load()
 
-    def _has_another_root(self) -> bool:
+    def _is_a_root_replaced(self) -> bool:
         """Whether the folder of a watched project was created, removed or replaced since the watch
         began.
         """
@@ -468,19 +475,20 @@ class Freshness:
             return None
         return changes
 
-    def _beyond_the_watch(self) -> set[str]:
+    def _projects_beyond_the_watch(self) -> set[str]:
         """Return the projects that must be swept, because the watch does not see all their changes."""
-        many_shared = {
-            name for name, paths in self._shared.items() if len(paths) > _MAX_SHARED_FILES
+        with_many_shared = {
+            name for name, paths in self._shared_paths.items() if len(paths) > _MAX_SHARED_FILES
         }
-        uncertain = self._pending | self._troubles.keys() | many_shared
+        # A project in one of these sets may have been removed since.
+        uncertain = self._to_sweep | self._troubles.keys() | with_many_shared
         unwatched = self.sources.keys() - self._roots.keys()
         return (uncertain & self.sources.keys()) | unwatched
 
-    def _look_at_changes(self, changes: Changes, projects: set[str], result: Result) -> None:
+    def _show_seen_changes(self, changes: Changes, projects: set[str], result: Result) -> None:
         """Make the index show the changes that the watch has seen in these projects.
 
-        Files with a second name (`_shared`) are looked at, too, because the watch cannot see all
+        Files with a second name (`_shared_paths`) are looked at, too, because the watch cannot see all
         their changes.
 
         changes: the files and folders that the watch reported.
@@ -496,11 +504,11 @@ class Freshness:
         for project in sorted(projects & paths_by_project.keys()):
             # The configuration may have changed while another thread had its turn.
             if project in self.sources:
-                self._look_at_files(self.sources[project], paths_by_project[project], result)
-        for project in sorted(projects & self._shared.keys()):
-            shared_paths = self._shared[project]
+                self._show_files(self.sources[project], paths_by_project[project], result)
+        for project in sorted(projects & self._shared_paths.keys()):
+            shared_paths = self._shared_paths[project]
             if shared_paths and project in self.sources:
-                self._look_at_files(self.sources[project], sorted(shared_paths), result)
+                self._show_files(self.sources[project], sorted(shared_paths), result)
 
     def _forget_removed_projects(self) -> None:
         """Remove the projects that no longer exist from the index and from the warnings."""
@@ -512,7 +520,7 @@ class Freshness:
             with index.write_lock, index.transaction():
                 index.forget_project(project)
 
-    def _look_at_files(self, source: Source, paths: Sequence[str], result: Result) -> None:
+    def _show_files(self, source: Source, paths: Sequence[str], result: Result) -> None:
         """Make the index show these files as they are on disk now.
 
         source: the project.
@@ -524,11 +532,11 @@ class Freshness:
             differences += self._differences_of_file(source, path)
         self._apply(source, differences, result)
         if isinstance(source, FolderSource):
-            shared_paths = self._shared.setdefault(source.name, set())
+            shared_paths = self._shared_paths.setdefault(source.name, set())
             shared_paths.difference_update(paths)
             shared_paths.update(path for path in paths if source.is_shared(path))
 
-    def _look_at_conventions(self) -> None:
+    def _let_new_rules_be_swept(self) -> None:
         """Let those projects be swept whose rules about files to skip have changed.
 
         The rules may leave out files that the index has, or let in files that it lacks.
@@ -539,7 +547,7 @@ class Freshness:
             if isinstance(source, FolderSource) and source.look_at_conventions()
         }
         if changed:
-            self._pending |= changed
+            self._to_sweep |= changed
             self.close()
 
     def _forget_other_scopes(self) -> None:
@@ -548,22 +556,22 @@ class Freshness:
         The sweep that follows indexes these projects again, with the present scope.
         """
         index = self._index
-        for name in sorted(self._pending & self.sources.keys()):
+        for name in sorted(self._to_sweep & self.sources.keys()):
             known_scopes = index.notes.scopes(name)
             if not known_scopes or is_in_force(known_scopes, self.scopes.get(name, "")):
                 continue
             with index.write_lock, index.transaction():
                 index.forget_project(name)
 
-    def shown(self) -> dict[str, str]:
+    def watched_folders(self) -> dict[str, str]:
         """Return the folders of the watched projects whose notes are all in the index, by the
         project's name.
 
         The index shows them as of the last update.
         """
-        if self._watch is None or self.behind:
+        if self._watch is None or self.why_behind:
             return {}
-        watched = self._roots.keys() - self._troubles.keys() - self._pending
+        watched = self._roots.keys() - self._troubles.keys() - self._to_sweep
         return {name: self.sources[name].root for name in watched & self.sources.keys()}
 
     def _shown_by_daemon(self, projects: set[str], *, is_locked: bool) -> set[str]:
@@ -669,12 +677,12 @@ class Freshness:
 
         self._watch = Watch.open(self._folders_to_watch(watched_sources, late_sources))
         self._wants_watch = self._watch is not None
-        self._pending = set(self.sources)
-        self.late = {}
+        self._to_sweep = set(self.sources)
+        self.late_sweeps = {}
         # Without a watch every call compares all files, so no project can be late.
         if self._watch is not None:
             for name, late_source in late_sources.items():
-                self.late[name] = self._sweep_in_pieces(late_source, self._watch)
+                self.late_sweeps[name] = self._sweep_in_pieces(late_source, self._watch)
 
     def _late_among(self, sources: Mapping[str, Source]) -> dict[str, FolderSource]:
         """Return the sources that are too large to be compared during a call, by project."""
@@ -730,8 +738,8 @@ class Freshness:
         index.pin()
         try:
             # If another process replaced the index, the next update begins the sweeps again.
-            while self.late and not self._is_index_replaced():
-                name = next(iter(self.late))
+            while self.late_sweeps and not self._is_index_replaced():
+                name = next(iter(self.late_sweeps))
                 is_swept = self._continue_sweep(name, end)
                 if not is_swept:
                     return
@@ -742,9 +750,9 @@ class Freshness:
         finally:
             index.unpin()
 
-    def look_at(self, project: str, path: str) -> None:
+    def show_if_late(self, project: str, path: str) -> None:
         """Make the index show one file as it is now, if its project is late."""
-        if project in self.late:
+        if project in self.late_sweeps:
             from memoranda.index.sync import Result
 
             source = self.sources[project]
@@ -757,15 +765,15 @@ class Freshness:
 
         end: when to stop, as a value of time.monotonic.
         """
-        for _ in self.late[name]:
+        for _ in self.late_sweeps[name]:
             if time.monotonic() >= end:
                 return False
         # A sweep that had to give up has closed the watch, and with it ended all late sweeps. Then
         # the project still has to be swept.
-        was_given_up = name not in self.late
+        was_given_up = name not in self.late_sweeps
         if not was_given_up:
-            del self.late[name]
-            self._pending.discard(name)
+            del self.late_sweeps[name]
+            self._to_sweep.discard(name)
         return True
 
     def _sweep_in_pieces(self, source: FolderSource, watch: Watch) -> Iterator[None]:
@@ -795,11 +803,12 @@ class Freshness:
             yield from self._compare_folder(source, folder, sweep)
 
         # Then apply the differences in small parts.
-        changes = sweep.comparison.end(sweep.removed, unreadable=())
+        differences = sweep.comparison.end(sweep.removed, unreadable=())
         yield
-        for start in range(0, len(changes), _APPLIED_CHANGES):
-            piece = changes[start : start + _APPLIED_CHANGES]
-            while not self._try_to_apply(source, piece):
+        for start in range(0, len(differences), _DIFFERENCES_AT_A_TIME):
+            some_differences = differences[start : start + _DIFFERENCES_AT_A_TIME]
+            # Another process may hold the lock of the home. Calls come in before the next attempt.
+            while not self._try_to_apply(source, some_differences):
                 yield
             yield
         if sweep.unreadable_folders:
@@ -819,20 +828,20 @@ class Freshness:
         listing = Listing()
         subfolders: list[str] = []
         known_paths: set[str] = set()
-        for _ in source.portions(folder, listing, subfolders, _LISTED_FILES):
+        for _ in source.portions(folder, listing, subfolders, _FILES_AT_A_TIME):
             known_stamps = notes.stamps_of(name, listing.stamps)
             known_paths.update(known_stamps)
             sweep.comparison.look(known_stamps, listing.stamps)
             # A large folder is never in memory as a whole.
             listing.stamps.clear()
             yield
-        self._shared.setdefault(name, set()).update(listing.shared)
+        self._shared_paths.setdefault(name, set()).update(listing.shared)
         sweep.waiting_folders += subfolders
         sweep.unreadable_folders += listing.unreadable
         # If a folder cannot be read, nobody knows which of its notes were removed.
         if listing.unreadable:
             return
-        for part in notes.missing_on_disk(name, folder, known_paths, subfolders, _LISTED_FILES):
+        for part in notes.missing_on_disk(name, folder, known_paths, subfolders, _FILES_AT_A_TIME):
             sweep.removed.update(part)
             yield
 
@@ -848,16 +857,16 @@ class Freshness:
         if lost:
             self.left_out.forget_all(lost)
 
-    def _try_to_apply(self, source: FolderSource, changes: Sequence[Difference]) -> bool:
+    def _try_to_apply(self, source: FolderSource, earlier: Sequence[Difference]) -> bool:
         """Apply the differences that still exist to the index.
 
-        changes: differences that were found a while ago.
+        earlier: differences that were found a while ago.
 
         Returns False if another process holds the home's lock. Then nothing was applied.
         """
         from memoranda.index.sync import Result
 
-        differences = self._still_there(source, changes)
+        differences = self._still_there(source, earlier)
         try:
             with waits_at_most(_LOCK_SECONDS):
                 self._apply_now(source, differences, Result())
@@ -865,22 +874,24 @@ class Freshness:
             return False
         return True
 
-    def _still_there(self, source: Source, changes: Iterable[Difference]) -> list[Difference]:
+    def _still_there(self, source: Source, earlier: Iterable[Difference]) -> list[Difference]:
         """Return the differences that still exist.
 
-        changes: differences that were found a while ago.
+        earlier: differences that were found a while ago.
         """
         differences: list[Difference] = []
-        for change in changes:
-            old_path = change.old
-            if old_path is None or old_path == change.path:
-                differences += self._differences_of_file(source, change.path)
-            elif self._is_still_moved(source, old_path, change.path):
-                differences.append(change)
+        for difference in earlier:
+            old_path = difference.old
+            path = difference.path
+            # A file that was not moved.
+            if old_path is None or old_path == path:
+                differences += self._differences_of_file(source, path)
+            elif self._is_still_moved(source, old_path, path):
+                differences.append(difference)
             else:
                 # The move is undone or goes on, so both places are looked at by themselves.
                 differences += self._differences_of_file(source, old_path)
-                differences += self._differences_of_file(source, change.path)
+                differences += self._differences_of_file(source, path)
         return differences
 
     def _is_still_moved(self, source: Source, old_path: str, path: str) -> bool:
@@ -919,11 +930,11 @@ class Freshness:
             self._forget_former_graph_file(name)
 
         try:
-            changes = self._changes_in(source, folder)
+            differences = self._differences_in(source, folder)
         except MemorandaError as error:
             self._troubles[name] = [str(error)]
             return
-        self._apply(source, changes, result, progress)
+        self._apply(source, differences, result, progress)
         if version is not None and name not in self._troubles:
             with index.write_lock, index.transaction():
                 index.record_seen(name, version)
@@ -935,12 +946,12 @@ class Freshness:
         """
         index = self._index
         # Projects are pending when they may have changed. Usually this saves asking the index.
-        was_graph_file = name in self._pending and index.seen_stamp(name)
+        was_graph_file = name in self._to_sweep and index.seen_stamp(name)
         if was_graph_file:
             with index.write_lock, index.transaction():
                 index.forget_project(name)
 
-    def _changes_in(self, source: Source, folder: str) -> Sequence[Difference]:
+    def _differences_in(self, source: Source, folder: str) -> Sequence[Difference]:
         """Return the differences between a project, or one folder of it, and the index.
 
         folder: the folder; "" for the whole project.
@@ -953,11 +964,13 @@ class Freshness:
             if not self._is_to_come(source):
                 self._troubles[source.name] = [trouble]
             return ()
+        # Some sources know themselves what changed since the version that the index shows. The
+        # files of others have to be listed.
         if not folder:
-            paths = source.changed_since(self._index.seen_stamp(source.name))
-            if paths is not None:
-                return self._changes_of(source, paths)
-        return self._changes_by_listing(source, folder)
+            changed_paths = source.changed_since(self._index.seen_stamp(source.name))
+            if changed_paths is not None:
+                return self._differences_of_paths(source, changed_paths)
+        return self._differences_by_listing(source, folder)
 
     def _is_to_come(self, source: Source) -> bool:
         """Whether a project does not exist on disk because nobody has written to it yet."""
@@ -966,39 +979,42 @@ class Freshness:
         # If the index has notes of it, it existed before.
         return not self._index.notes.stamps(source.name)
 
-    def _changes_of(self, source: Source, paths: Iterable[str]) -> list[Difference]:
+    def _differences_of_paths(self, source: Source, paths: Iterable[str]) -> list[Difference]:
         """Return the differences between some files of a project and the index.
 
         paths: the paths of files, or of the entities of a graph file.
         """
-        changes: list[Difference] = []
+        differences: list[Difference] = []
         for path in paths:
-            changes += self._plan_file(source, path, source.stamp(path))
-        return changes
+            differences += self._differences_to_stamp(source, path, source.stamp(path))
+        return differences
 
-    def _changes_by_listing(self, source: Source, folder: str) -> Sequence[Difference]:
+    def _differences_by_listing(self, source: Source, folder: str) -> Sequence[Difference]:
         """List the files of a project or folder, and return their differences to the index."""
         name = source.name
         listing = Listing()
         parts = self._parts(source, folder, listing)
         # `plan` lists the parts one by one. `listing` is complete only after it.
-        changes = self._index.plan(name, parts, listing.unreadable, folder)
+        differences = self._index.plan(name, parts, listing.unreadable, folder)
         if not folder:
-            self._shared[name] = set()
-        self._shared.setdefault(name, set()).update(listing.shared)
+            self._shared_paths[name] = set()
+        self._shared_paths.setdefault(name, set()).update(listing.shared)
         if listing.unreadable:
             self._troubles[name] = _unreadable(name, listing.unreadable)
-        return changes
+        return differences
 
     def _differences_of_file(self, source: Source, path: str) -> list[Difference]:
         """Return the differences between one file and the index."""
         # A stamp of None means that there is no note.
         stamp = source.stamp(path) if source.is_note(path) else None
+        # The index lacks such a file as long as it stays as it is.
         if stamp is not None and self.left_out.has((source.name, path), stamp):
             return []
-        return self._plan_file(source, path, stamp)
+        return self._differences_to_stamp(source, path, stamp)
 
-    def _plan_file(self, source: Source, path: str, stamp: Stamp | None) -> list[Difference]:
+    def _differences_to_stamp(
+        self, source: Source, path: str, stamp: Stamp | None
+    ) -> list[Difference]:
         """Return the differences between a file with this stamp and the index.
 
         stamp: the size and times of the file. None if the file is gone.
@@ -1012,7 +1028,7 @@ class Freshness:
     def _apply(
         self,
         source: Source,
-        changes: Sequence[Difference],
+        differences: Sequence[Difference],
         result: Result,
         progress: Progress | None = None,
     ) -> None:
@@ -1020,37 +1036,44 @@ class Freshness:
 
         Large files are read last, while other threads may use the home.
         """
-        if not changes:
+        if not differences:
             # The usual case. Passages may be missing from an earlier change.
             self._long_notes.place_what_is_left()
             return
-        # Other threads apply the changes of the files that they are reading now.
+        # Other threads apply the differences of the files that they are reading now.
         if self._being_read:
-            changes = [
-                change for change in changes if (source.name, change.path) not in self._being_read
+            differences = [
+                difference
+                for difference in differences
+                if (source.name, difference.path) not in self._being_read
             ]
-        large_changes = self._large_files(source, changes)
-        if not large_changes:
-            self._apply_now(source, changes, result, progress)
+        large = self._differences_of_large_files(source, differences)
+        if not large:
+            self._apply_now(source, differences, result, progress)
             return
-        other_changes = [change for change in changes if change not in large_changes]
-        self._apply_now(source, other_changes, result, progress)
-        self._apply_large(source, large_changes, result)
+        others = [difference for difference in differences if difference not in large]
+        self._apply_now(source, others, result, progress)
+        self._apply_large(source, large, result)
 
-    def _large_files(self, source: Source, changes: Sequence[Difference]) -> list[Difference]:
-        """Return the differences of large files, unless there are too many of them."""
+    def _differences_of_large_files(
+        self, source: Source, differences: Sequence[Difference]
+    ) -> list[Difference]:
+        """Return the differences of the files to be read while other threads may use the home.
+
+        Empty if there are too many large files, or too many bytes in them.
+        """
         from memoranda.index.sync import BATCH
 
-        # More changes than a batch are a first look at a project, for which others wait anyway. A
-        # graph file has many notes, and is read as a whole.
-        if len(changes) > BATCH or source.holds_entities:
+        # More differences than a batch are a first look at a project, for which others wait anyway.
+        # A graph file has many notes, and is read as a whole.
+        if len(differences) > BATCH or source.holds_entities:
             return []
         large: list[Difference] = []
         total_bytes = 0
-        for change in changes:
-            size = self._bytes_to_read(source, change)
+        for difference in differences:
+            size = self._bytes_to_read(source, difference)
             if size > _LARGE_FILE_BYTES:
-                large.append(change)
+                large.append(difference)
                 total_bytes += size
         # A single file may have any size.
         if len(large) <= 1:
@@ -1059,79 +1082,83 @@ class Freshness:
             return []
         return large
 
-    def _bytes_to_read(self, source: Source, change: Difference) -> int:
+    def _bytes_to_read(self, source: Source, difference: Difference) -> int:
         """Return the size of a changed file or of its former text, whichever is larger.
 
         To take the former text out of the index, its words have to be computed.
         """
         # The size is looked up again, because a file may have grown since the change was seen.
-        stamps = [source.stamp(change.path)]
-        if change.old is not None:
-            stamps.append(self._index.notes.stamp(source.name, change.old))
+        stamps = [source.stamp(difference.path)]
+        if difference.old is not None:
+            stamps.append(self._index.notes.stamp(source.name, difference.old))
         return max(stamp.size if stamp is not None else 0 for stamp in stamps)
 
-    def _apply_large(self, source: Source, changes: Sequence[Difference], result: Result) -> None:
+    def _apply_large(self, source: Source, earlier: Sequence[Difference], result: Result) -> None:
         """Apply the differences of large files, and add them to `result`.
 
         While their texts are read, other threads may use the home, and the index has the notes as
         they were before.
+
+        earlier: the differences as they are before the files are read.
         """
         name = source.name
-        files = {(name, change.path) for change in changes}
-        replaced_notes = self._replaced_notes(name, changes)
-        # Other threads leave the changes of these files to this thread.
+        files = {(name, difference.path) for difference in earlier}
+        replaced_notes = self._replaced_notes(name, earlier)
+        # Other threads leave the differences of these files to this thread.
         self._being_read |= files
         try:
             # The words that are computed while others use the home are remembered for `_apply_now`.
             with remembering():
-                ahead = self._read_while_released(source, changes, replaced_notes)
+                ahead = self._read_while_released(source, earlier, replaced_notes)
                 with self._long_notes.replacing([(name, note) for note in replaced_notes]):
                     is_same_source = self.sources.get(name) is source
                     if is_same_source and not self._is_index_replaced():
-                        differences = self._still_there(source, changes)
+                        differences = self._still_there(source, earlier)
                         self._apply_now(source, differences, result, ahead=ahead)
                     else:
                         # Another thread replaced the index or the project. So the next update sweeps.
-                        self._pending = set(self.sources)
+                        self._to_sweep = set(self.sources)
         finally:
             self._being_read -= files
 
-    def _replaced_notes(self, project: str, changes: Sequence[Difference]) -> list[Indexed]:
-        """Return the notes of the index that these changes of a project replace or remove."""
+    def _replaced_notes(self, project: str, differences: Sequence[Difference]) -> list[Indexed]:
+        """Return the notes of the index that these differences of a project replace or remove."""
         notes: list[Indexed] = []
-        for change in changes:
-            if change.old is None:
+        for difference in differences:
+            if difference.old is None:
                 continue
-            note = self._index.indexed(project, change.old)
+            note = self._index.indexed(project, difference.old)
             if note is not None:
                 notes.append(note)
         return notes
 
     def _read_while_released(
-        self, source: Source, changes: Sequence[Difference], replaced_notes: Sequence[Indexed]
+        self, source: Source, differences: Sequence[Difference], replaced_notes: Sequence[Indexed]
     ) -> dict[str, ReadAhead]:
         """Read changed files while others use the home, and return the notes by path.
 
         The words of the notes that they replace are computed as well.
 
-        changes: the differences of the files.
-        replaced_notes: the notes that the changes replace.
+        differences: the differences of the files.
+        replaced_notes: the notes of the index that they replace.
 
         The result is empty if others cannot use the home meanwhile. Then `_apply_now` reads the
         files.
         """
         from memoranda.index.writer import foresee_removal
 
+        # A project without notes in the index has no id yet. 0 is none of the ids.
         project_id = self._index.project_ids().get(source.name.casefold(), 0)
         ahead: dict[str, ReadAhead] = {}
         with self._reader.home_released_if_allowed() as is_released:
             # The running call holds a lock, so reading here would gain nothing.
             if not is_released:
                 return ahead
-            for change in changes:
-                note_read = self._read_settled(source, change.path, project_id)
+            for difference in differences:
+                path = difference.path
+                note_read = self._read_settled(source, path, project_id)
                 if note_read is not None:
-                    ahead[change.path] = note_read
+                    ahead[path] = note_read
             for note in replaced_notes:
                 foresee_removal(source.name, note)
         return ahead
@@ -1152,7 +1179,7 @@ class Freshness:
     def _apply_now(
         self,
         source: Source,
-        changes: Sequence[Difference],
+        differences: Sequence[Difference],
         result: Result,
         progress: Progress | None = None,
         ahead: Mapping[str, ReadAhead] = {},
@@ -1163,7 +1190,7 @@ class Freshness:
         many such notes take no longer than as many others.
 
         source: the project.
-        changes: the differences between its files and the index.
+        differences: the differences between its files and the index.
         progress: called with the number of applied differences, and of all.
         ahead: the notes that were read before, by path.
         """
@@ -1172,7 +1199,7 @@ class Freshness:
         application = _Application(
             freshness=self,
             source=source,
-            changes=changes,
+            differences=differences,
             result=result,
             progress=progress,
             ahead=ahead,
@@ -1180,15 +1207,15 @@ class Freshness:
         # Helper processes read many files ahead. They would begin again after each note that is
         # left out, so from the first such note on, this process reads the files itself.
         bulk_source = self._reader.bulk_source_of(source)
-        while application.applied < len(changes):
+        while application.applied_count < len(differences):
             try:
                 application.apply_rest(bulk_source)
             except NotIndexable:
                 bulk_source = None
                 # The note is in the batch that comes next.
-                begin = application.applied
-                for change in changes[begin : begin + BATCH]:
-                    application.apply_or_leave_out(change)
+                begin = application.applied_count
+                for difference in differences[begin : begin + BATCH]:
+                    application.apply_or_leave_out(difference)
         self._long_notes.place_what_is_left()
 
     def load_for_index(
@@ -1209,7 +1236,7 @@ class Freshness:
     def apply_to_index(
         self,
         source: Source,
-        changes: Sequence[Difference],
+        differences: Sequence[Difference],
         load: Callable[[str], tuple[Note, Stamp] | None],
         result: Result,
         progress: Progress,
@@ -1220,9 +1247,17 @@ class Freshness:
 
         bulk_source: lets helper processes read many files. None if only this process reads them.
         """
-        # `Index.apply` takes the lock for each batch, so that other processes can write in between.
-        lock = self._index.write_lock
-        self._index.apply(source.name, changes, load, lock, result, progress, bulk_source, rows)
+        self._index.apply(
+            source.name,
+            changes=differences,
+            load=load,
+            # It is taken for each batch, so that other processes can write in between.
+            lock=self._index.write_lock,
+            result=result,
+            progress=progress,
+            files=bulk_source,
+            ahead=rows,
+        )
 
     def _keep_replaced(self, note: Note) -> None:
         """Keep the former text of a note that another program replaced, if a change wrote it.
@@ -1317,8 +1352,8 @@ class _Application:
 
     freshness: loads the notes, and has the index.
     source: the project.
-    changes: the differences between its files and the index.
-    result: the numbers of changes so far; the applied changes are added.
+    differences: the differences between its files and the index.
+    result: the numbers of changes so far; the applied differences are added.
     progress: called with the number of applied differences, and of all.
     ahead: the notes that were read before, by path.
     """
@@ -1327,22 +1362,22 @@ class _Application:
         self,
         freshness: Freshness,
         source: Source,
-        changes: Sequence[Difference],
+        differences: Sequence[Difference],
         result: Result,
         progress: Progress | None,
         ahead: Mapping[str, ReadAhead],
     ):
         self._freshness = freshness
         self._source = source
-        self._changes = changes
+        self._differences = differences
         self._result = result
         self._progress = progress
         self._ahead = ahead
         self._rows = {path: read.rows for path, read in ahead.items()}
         # The paths of notes that cannot be indexed.
-        self._left_out: set[str] = set()
-        self.applied = 0
-        """How many of the differences are applied. They are the first ones of `changes`."""
+        self._paths_left_out: set[str] = set()
+        self.applied_count = 0
+        """How many of the differences are applied. They are the first ones."""
 
     def apply_rest(self, bulk_source: BulkSource | None) -> None:
         """Apply all differences that are not yet applied.
@@ -1350,36 +1385,37 @@ class _Application:
         bulk_source: reads many files ahead, in other processes. None reads them one by one.
 
         Raises NotIndexable for a note that cannot be indexed. Then the batches before it are
-        applied, and counted in `applied`.
+        applied, and counted in `applied_count`.
         """
-        # A slice is a list, which takes more memory than `Differences`.
-        is_begun = self.applied > 0
-        rest = self._changes[self.applied :] if is_begun else self._changes
+        rest = self._differences
+        # A slice is a list, which takes more memory than `Differences`. So it is only made if needed.
+        if self.applied_count > 0:
+            rest = self._differences[self.applied_count :]
         self._apply(rest, bulk_source)
 
-    def apply_or_leave_out(self, change: Difference) -> None:
+    def apply_or_leave_out(self, difference: Difference) -> None:
         """Apply the next difference. If its note cannot be indexed, leave the note out."""
         try:
-            self._apply([change], bulk_source=None)
+            self._apply([difference], bulk_source=None)
         except NotIndexable as error:
-            self._left_out.add(error.path)
+            self._paths_left_out.add(error.path)
             self._freshness.leave_out(self._source, error)
-            # This removes an earlier text of it from the index.
-            self._apply([change], bulk_source=None)
+            # `_load` says now that no note is there. So an earlier text of it goes from the index.
+            self._apply([difference], bulk_source=None)
 
-    def _apply(self, changes: Sequence[Difference], bulk_source: BulkSource | None) -> None:
+    def _apply(self, differences: Sequence[Difference], bulk_source: BulkSource | None) -> None:
         """Apply the next differences, and count them."""
-        applied_before = self.applied
+        count_before = self.applied_count
 
         def count(number: int, _: int) -> None:
-            """Count the first `number` of `changes` as applied."""
-            self.applied = applied_before + number
+            """Count the first `number` of these differences as applied."""
+            self.applied_count = count_before + number
             if self._progress is not None:
-                self._progress(self.applied, len(self._changes))
+                self._progress(self.applied_count, len(self._differences))
 
         self._freshness.apply_to_index(
             self._source,
-            changes=changes,
+            differences=differences,
             load=self._load,
             result=self._result,
             progress=count,
@@ -1389,7 +1425,7 @@ class _Application:
 
     def _load(self, path: str) -> tuple[Note, Stamp] | None:
         """Read the note at a path. None if it is left out, or if no note is there."""
-        if path in self._left_out:
+        if path in self._paths_left_out:
             return None
         return self._freshness.load_for_index(self._source, path, self._ahead.get(path))
 

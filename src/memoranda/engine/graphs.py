@@ -207,8 +207,8 @@ class NoteGraph(Graph):
         names: the names of all entities that `plan` may touch.
         plan: makes its edits with the `GraphEdits` that it is called with.
         """
-        with self.session.change(verb) as change:
-            edits = NoteEdits(self, change, names)
+        with self.session.change(verb) as transaction:
+            edits = NoteEdits(self, transaction, names)
             result = plan(edits)
             edits.add_steps()
         return result
@@ -245,16 +245,16 @@ class NoteEdits:
     hold the home's lock.
 
     graph: the graph whose notes are edited.
-    change: the change that `add_steps` adds the edits to.
+    transaction: the change that `add_steps` adds the edits to.
     names: the names of the entities that the call is about. Their notes are looked up at once.
     present_names: the names among `names` that an entity has. The other names have only a
         placeholder (a name that relations lead to), or no note.
     """
 
-    def __init__(self, graph: NoteGraph, change: Transaction, names: Iterable[str]):
+    def __init__(self, graph: NoteGraph, transaction: Transaction, names: Iterable[str]):
         self._graph = graph
         self._session = graph.session
-        self._change = change
+        self._transaction = transaction
         self._index = graph.session.index
         self.present_names: set[str] = set()
         # The notes of each name. They are several if two files have the same title.
@@ -417,11 +417,16 @@ class NoteEdits:
 
         Raises AmbiguousEntity if two entities have the name of such a note.
         """
-        triples = {relation.triple for relation in relations}
+        dropped_triples = {relation.triple for relation in relations}
+
+        def is_dropped(triple: tuple[str, str, str]) -> bool:
+            """Whether a relation (source, target, type) is one of those to remove."""
+            return triple in dropped_triples
+
         for name, rows in self._rows.items():
             self._check_one_entity(name)
             for row in rows:
-                self._drop(row, triples.__contains__)
+                self._drop(row, is_dropped)
 
     def _check_one_entity(self, name: str) -> None:
         """Raise AmbiguousEntity if two entities have this name."""
@@ -479,15 +484,15 @@ class NoteEdits:
     def add_steps(self) -> None:
         """Add a step to the change for each changed text, each new note and each removed note."""
         project = self._graph.project
-        change = self._change
+        transaction = self._transaction
         for note in self._edited.values():
             new_text = note.text.text
             if new_text != note.old_text and note.row.path not in self._removed:
                 data = new_text.encode()
-                change.put(project, note.row.path, data, old=note.file, scope=note.row.scope)
+                transaction.put(project, note.row.path, data, old=note.file, scope=note.row.scope)
         self._add_new_notes()
         for row, file in self._removed.values():
-            change.remove(project, row.path, file, scope=row.scope)
+            transaction.remove(project, row.path, file, scope=row.scope)
 
     def _add_new_notes(self) -> None:
         """Add a step for each new note. The name of its file is made from the name of the entity."""
@@ -509,7 +514,7 @@ class NoteEdits:
             stem = file_stem(name, is_taken)
             used_stems.add(folded_name(stem))
             text = compose(str(uuid.uuid4()), **parts)
-            self._change.put(project, f"{stem}.md", text.encode())
+            self._transaction.put(project, f"{stem}.md", text.encode())
 
     def _created_at(self) -> int:
         """Return a time for `created_at` in microseconds that is later than any other in the graph
@@ -570,7 +575,7 @@ class ProjectGraph(NoteGraph):
     @verb
     def keys(self) -> list[EntityKey]:
         infos, _ = self.session.list(Query(projects=(self.project,), order="path"), limit=0)
-        keys = [_row(info).key for info in infos]
+        keys = [_entity_row(info).key for info in infos]
         return sorted(keys, key=lambda key: key.order)
 
     @verb
@@ -586,7 +591,7 @@ class ProjectGraph(NoteGraph):
     @verb
     def ranked(self, text: str) -> list[EntityKey]:
         hits = self.session.search(Query(text=text, projects=(self.project,)), limit=MAX_RANKED)
-        return [_row(hit.note).key for hit in hits]
+        return [_entity_row(hit.note).key for hit in hits]
 
     @verb
     def observations(self, keys: Sequence[EntityKey]) -> list[list[str]]:
@@ -657,7 +662,7 @@ class ProjectGraph(NoteGraph):
 
     def notes(self, names: Iterable[str]) -> list[EntityRow]:
         rows = self._index.entities.titled(self.project, names, self.session.agent)
-        entity_rows = [_row(info) for info in self._index.notes.in_order(rows)]
+        entity_rows = [_entity_row(info) for info in self._index.notes.in_order(rows)]
         return sorted(entity_rows, key=lambda row: (row.created, row.path))
 
     @verb
@@ -698,15 +703,15 @@ class EveryGraph(Graph):
         self._graphs = graphs
 
     def keys(self) -> list[EntityKey]:
-        return self._each(lambda graph: graph.keys())
+        return self._keys_of_all(lambda graph: graph.keys())
 
     def named(self, names: Iterable[str]) -> list[EntityKey]:
         # `names` may be an iterator, which only the first graph could read.
         all_names = list(names)
-        return self._each(lambda graph: graph.named(all_names))
+        return self._keys_of_all(lambda graph: graph.named(all_names))
 
     def matching(self, text: str) -> list[EntityKey]:
-        return self._each(lambda graph: graph.matching(text))
+        return self._keys_of_all(lambda graph: graph.matching(text))
 
     def ranked(self, text: str) -> list[EntityKey]:
         """Return the best entity of each project, then the second of each project, and so on."""
@@ -743,7 +748,7 @@ class EveryGraph(Graph):
             read = partial(graph.at_once, read)
         return read()
 
-    def _each(self, read: Callable[[Graph], list[EntityKey]]) -> list[EntityKey]:
+    def _keys_of_all(self, read: Callable[[Graph], list[EntityKey]]) -> list[EntityKey]:
         """Return the keys of all graphs in order.
 
         read: returns the keys of one graph.
@@ -833,7 +838,7 @@ def _every(session: PlaceVerbs, own_graph: FileGraph | None = None) -> Graph:
     return EveryGraph(session, graphs)
 
 
-def _row(info: NoteInfo) -> EntityRow:
+def _entity_row(info: NoteInfo) -> EntityRow:
     """Convert a note to an `EntityRow`, which is how the index lists entities."""
     created = microseconds(parse_stamp(info.created))
     return EntityRow(

@@ -253,8 +253,14 @@ class Guard(ThreadLock):
         turns: `self.turns` as this thread left.
         """
         end = time.monotonic() + _SECONDS_OF_COURTESY
-        while (self._owner or self.turns != turns) and time.monotonic() < end:
-            turns = self.turns
+        known_turns = turns
+        while time.monotonic() < end:
+            is_inside = bool(self._owner)
+            came_in = self.turns != known_turns
+            # Nobody is inside, and nobody came in since the last look.
+            if not is_inside and not came_in:
+                return
+            known_turns = self.turns
             time.sleep(_SECONDS_OF_QUIET)
 
     def keep(self) -> None:

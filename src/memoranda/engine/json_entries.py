@@ -363,13 +363,14 @@ class JsonEntries(Entries):
 
         Files that cannot be read are skipped.
         """
+        remaining_limit = limit
         for stem in self._stems():
             with suppress(MemorandaError):
                 rows = self._read_content(stem, stem).rows
                 has_expired_rows = any(self._is_past(row) for row in rows)
-                # Each file takes its part of the limit of all.
-                if limit > 0 and has_expired_rows:
-                    limit -= self._drop(stem, self._is_past, limit, verb=EXPIRE)
+                if remaining_limit > 0 and has_expired_rows:
+                    removed = self._drop(stem, self._is_past, remaining_limit, verb=EXPIRE)
+                    remaining_limit -= removed
         with suppress(OSError, ValueError):
             self._files.write_count(self._count_rows)
 

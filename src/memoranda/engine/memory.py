@@ -100,7 +100,7 @@ class MemorySession(ReviewVerbs, ProjectVerbs, ReadSession):
         the files.
         """
         self.engine.fresh()
-        is_behind = self.engine.freshness.behind or self.engine.freshness.late
+        is_behind = self.engine.freshness.why_behind or self.engine.freshness.late_sweeps
         if is_behind:
             return 1
         return self.engine.ledger.lag()

@@ -164,18 +164,18 @@ class NoteVerbs(PlaceVerbs, LinkVerbs):
 
         Raises the errors of `Memory.bring_back`, NotText and StorageError.
         """
-        with self.change("restore", fresh=False) as change:
+        with self.change("restore", fresh=False) as transaction:
             info = self.find(ref, looseness=Looseness.CASE)
             # A note that is not archived would be moved out of its project.
             if info.phase != ARCHIVED and info.project != ARCHIVE_PROJECT:
                 raise InvalidInput(f"{info.permalink} is not archived.")
             if info.header.get("archived_from"):
-                self._put_back(change, info)
+                self._put_back(transaction, info)
             else:
-                self._bring_back(change, info, category or info.category or INBOX)
-        return change.written(change.steps[0])
+                self._bring_back(transaction, info, category or info.category or INBOX)
+        return transaction.written(transaction.steps[0])
 
-    def _bring_back(self, change: Transaction, info: NoteInfo, category: str) -> None:
+    def _bring_back(self, transaction: Transaction, info: NoteInfo, category: str) -> None:
         """Add the step that moves a memory from the archive to a category."""
         from memoranda.note.frontmatter import REMOVE
 
@@ -193,7 +193,7 @@ class NoteVerbs(PlaceVerbs, LinkVerbs):
         data = with_keys(info, text, keys)
         place_memory(
             self,
-            change,
+            transaction,
             info,
             file,
             data,
@@ -202,7 +202,7 @@ class NoteVerbs(PlaceVerbs, LinkVerbs):
             scope=info.scope,
         )
 
-    def _put_back(self, change: Transaction, info: NoteInfo) -> None:
+    def _put_back(self, transaction: Transaction, info: NoteInfo) -> None:
         """Add the steps that move a note that is not a memory from the archive back to its former
         place.
 
@@ -220,8 +220,8 @@ class NoteVerbs(PlaceVerbs, LinkVerbs):
         if self.engine.source(project).place(path).kind != "missing":
             raise Exists(origin)
         data = with_keys(info, text, keys)
-        change.put(project, path, data, mode=file.mode, scope=info.scope)
-        change.remove(info.project, info.path, file, scope=info.scope)
+        transaction.put(project, path, data, mode=file.mode, scope=info.scope)
+        transaction.remove(info.project, info.path, file, scope=info.scope)
 
     def write(self, draft: Draft) -> Note:
         """Store a new note. Raises InvalidInput, Exists, OutsideError, StorageError."""
@@ -255,7 +255,7 @@ class NoteVerbs(PlaceVerbs, LinkVerbs):
         checksum: the checksum that the replaced note must have; None for any checksum.
         """
         needs_index = any(draft.project != CATEGORY_PROJECT for draft in drafts)
-        with self.change("write", fresh=needs_index) as change:
+        with self.change("write", fresh=needs_index) as transaction:
             taken_places: set[tuple[str, str]] = set()
             permalinks: set[str] = set()
             steps: list[Step] = []
@@ -263,9 +263,9 @@ class NoteVerbs(PlaceVerbs, LinkVerbs):
                 old = memory_links.supersedable(self, draft.supersedes)
                 draft = self._complete_draft(draft, old)
                 if draft.project == CATEGORY_PROJECT:
-                    step = self._put_memory(change, draft)
+                    step = self._put_memory(transaction, draft)
                 else:
-                    step = self._put_note(change, draft, overwrite, checksum, permalinks)
+                    step = self._put_note(transaction, draft, overwrite, checksum, permalinks)
 
                 place = (step.project, file_key(step.path))
                 if place in taken_places:
@@ -275,12 +275,12 @@ class NoteVerbs(PlaceVerbs, LinkVerbs):
                 steps.append(step)
 
                 if old:
-                    change.verb = "supersede"
-                    memory_links.end_superseded(self, change, old, draft, step)
+                    transaction.verb = "supersede"
+                    memory_links.end_superseded(self, transaction, old, draft, step)
             # The history names the change after its first draft.
             if steps and steps[0].old is not None:
-                change.verb = "overwrite"
-        return [Stored(change.written(step), created=step.old is None) for step in steps]
+                transaction.verb = "overwrite"
+        return [Stored(transaction.written(step), created=step.old is None) for step in steps]
 
     def _complete_draft(self, draft: Draft, superseded: list[NoteInfo]) -> Draft:
         """Return a draft with a checked scope, and with the times when it begins and ends to be valid.
@@ -316,13 +316,13 @@ class NoteVerbs(PlaceVerbs, LinkVerbs):
             )
             note = self.write(draft)
             return self.find(place), note
-        with self.change("supersede") as change:
+        with self.change("supersede") as transaction:
             before = self.find(old, looseness=Looseness.CASE)
             after = self.find(new, looseness=Looseness.CASE)
-            step = memory_links.supersede(self, change, before, after, valid_from)
-        return self.find((before.project, before.path)), change.written(step)
+            step = memory_links.supersede(self, transaction, before, after, valid_from)
+        return self.find((before.project, before.path)), transaction.written(step)
 
-    def _put_memory(self, change: Transaction, draft: Draft) -> Step:
+    def _put_memory(self, transaction: Transaction, draft: Draft) -> Step:
         """Add the step that writes a new memory (contract 001, 2), and return the step.
 
         draft: the text and the further properties of the memory.
@@ -357,7 +357,7 @@ class NoteVerbs(PlaceVerbs, LinkVerbs):
         path = self._path_of_memory(draft.text, category, identity)
         data = encoded(record.text())
         scope = new_scope(self, data, identity=identity)
-        return change.put(CATEGORY_PROJECT, path, data, scope=scope)
+        return transaction.put(CATEGORY_PROJECT, path, data, scope=scope)
 
     def _end_of_memory(self, draft: Draft, category: str, moment: datetime) -> datetime | None:
         """Return when a new memory expires. None if it does not.
@@ -411,7 +411,7 @@ class NoteVerbs(PlaceVerbs, LinkVerbs):
 
     def _put_note(
         self,
-        change: Transaction,
+        transaction: Transaction,
         draft: Draft,
         overwrite: bool,
         checksum: str | None,
@@ -443,7 +443,7 @@ class NoteVerbs(PlaceVerbs, LinkVerbs):
         if place.info is not None or _names_permalink(draft):
             self._check_permalink(project, path, markdown.own_permalink(text))
         scope = new_scope(self, data, place.file.data if place.file else None)
-        return change.put(project, path, data, old=place.file, scope=scope)
+        return transaction.put(project, path, data, old=place.file, scope=scope)
 
     def _compose(self, draft: Draft, new: _NewNote, place: _Place) -> str:
         """Return the text of the file for a new note, with its header.
@@ -570,7 +570,7 @@ class NoteVerbs(PlaceVerbs, LinkVerbs):
         place = path
         number = 1
         while True:
-            self.engine.freshness.look_at(project, place)
+            self.engine.freshness.show_if_late(project, place)
             info = notes.get(project, place) or notes.in_other_case(project, place)
             if info is None:
                 if source.place(place).kind != "missing":
@@ -613,8 +613,8 @@ class NoteVerbs(PlaceVerbs, LinkVerbs):
 
         Raises NotText, the errors of `Memory.edit`, and the errors of the edit itself.
         """
-        with self.change("edit" if undoes is None else "undo") as change:
-            change.undoes = undoes
+        with self.change("edit" if undoes is None else "undo") as transaction:
+            transaction.undoes = undoes
             try:
                 info = self.find(ref, project, looseness=Looseness.CASE)
             except NotFound:
@@ -634,17 +634,17 @@ class NoteVerbs(PlaceVerbs, LinkVerbs):
             data = follow_content(self, info, text, new_text).encode()
             # The check of what the caller may write needs the bytes that will be in the file.
             scope = new_scope(self, data, file.data)
-            step = change.put(info.project, info.path, data, old=file, scope=scope)
+            step = transaction.put(info.project, info.path, data, old=file, scope=scope)
             # Other notes with links to a renamed heading change in the same change, so that one
             # undo takes all back.
-            put_texts(change, relinked)
+            put_texts(transaction, relinked)
             if undoes is None:
-                self._keep_confirmed(change, info, file, data)
-        note = change.written(step)
+                self._keep_confirmed(transaction, info, file, data)
+        note = transaction.written(step)
         return Changed(note, edited, updated=relinked.updated, broken=relinked.broken)
 
     def _keep_confirmed(
-        self, change: Transaction, info: NoteInfo, before: File, data: bytes
+        self, transaction: Transaction, info: NoteInfo, before: File, data: bytes
     ) -> None:
         """Add to the owner's edit of a note that its new text is confirmed, if the present one is.
 
@@ -662,7 +662,7 @@ class NoteVerbs(PlaceVerbs, LinkVerbs):
         after = self.parse(info.project, info.path, replace(before, data=data))
         answer = {"choice": KEEP, "time": stamp(self.clock())}
         rows = self.engine.ledger.review_rows
-        change.steps.append(rows.step(ANSWER, claim_of_text(info.id, after), answer))
+        transaction.steps.append(rows.step(ANSWER, claim_of_text(info.id, after), answer))
 
     def _create(self, identifier: str, edit: Edit, project: str | None) -> Changed:
         """Create a note that should be edited but does not exist. Its text is the text of the edit.
@@ -747,7 +747,7 @@ class NoteVerbs(PlaceVerbs, LinkVerbs):
         from memoranda.note.frontmatter import REMOVE
         from memoranda.note.markdown import other_tag_keys
 
-        with self.change("tag") as change:
+        with self.change("tag") as transaction:
             named_notes = [self.find(ref, looseness=Looseness.CASE) for ref in refs]
             # Several refs may name the same note.
             infos = {info.row: info for info in named_notes}
@@ -762,9 +762,9 @@ class NoteVerbs(PlaceVerbs, LinkVerbs):
                     continue
                 # Afterwards, all tags are in the one key `tags`.
                 keys = {"tags": tags or REMOVE} | dict.fromkeys(other_tag_keys(note.header), REMOVE)
-                step = set_keys(self, change, info, keys, file, text)
+                step = set_keys(self, transaction, info, keys, file=file, text=text)
                 if step.data is not None:
-                    self._keep_confirmed(change, info, file, step.data)
+                    self._keep_confirmed(transaction, info, file, step.data)
                 results.append(step)
 
         notes: list[Note] = []
@@ -772,7 +772,7 @@ class NoteVerbs(PlaceVerbs, LinkVerbs):
             if isinstance(result, Note):
                 notes.append(self.as_indexed(result))
             else:
-                notes.append(change.written(result))
+                notes.append(transaction.written(result))
         return notes
 
 

@@ -165,16 +165,17 @@ class Overview:
         from memoranda.note.reminder import Reminder
 
         zone = self.engine.settings.zone
-        waiting: list[tuple[datetime, str, NoteInfo]] = []
+        waiting: list[tuple[datetime, NoteInfo]] = []
         undated: list[tuple[NoteInfo, str]] = []
         for info in self.engine.index.notes.reminders():
             reminder = Reminder.of(info.header)
             if reminder.is_undated:
                 undated.append((info, "no date "))
             elif reminder.is_waiting and reminder.due:
-                waiting.append((reminder.due, info.id, info))
-        waiting.sort(key=lambda row: row[:2])
-        dated = [(info, f"{due.astimezone(zone):%Y-%m-%d %H:%M} ") for due, _, info in waiting]
+                waiting.append((reminder.due, info))
+        dated: list[tuple[NoteInfo, str]] = []
+        for due, info in sorted(waiting, key=_order_of_waiting):
+            dated.append((info, f"{due.astimezone(zone):%Y-%m-%d %H:%M} "))
         return dated + undated
 
     def refresh(self, *, create: bool = True) -> bool:
@@ -260,14 +261,15 @@ class Pending:
             if not list_files and not create:
                 return False
             reminders = self.listed(now or self.memory.clock(), self.reminders(), firing)
-            parts = self._parts(list_files, reminders)
-            written = False
-            for path, part in sorted(parts.items()):
-                text = _HEAD + (self._rows(part) or _NONE)
-                written |= put_derived(path, text.encode())
-            return written
+            has_written = False
+            for path, reminders_of_file in sorted(self._by_file(list_files, reminders).items()):
+                text = _HEAD + (self._rows(reminders_of_file) or _NONE)
+                # A file that has this text already is not written.
+                is_written = put_derived(path, text.encode())
+                has_written = has_written or is_written
+            return has_written
 
-    def _parts(
+    def _by_file(
         self, list_files: Sequence[Path], reminders: Iterable[tuple[NoteInfo, Reminder]]
     ) -> dict[Path, list[tuple[NoteInfo, Reminder]]]:
         """Return the reminders for each list file.
@@ -275,30 +277,31 @@ class Pending:
         list_files: the present list files. If no reminders belong into one, it gets an empty list.
         """
         layout = self.engine.layout
-        parts: dict[Path, list[tuple[NoteInfo, Reminder]]] = {
+        # The list of the scope `global`, and a list for each agent.
+        by_file: dict[Path, list[tuple[NoteInfo, Reminder]]] = {
             path: [] for path in (layout.pending, *list_files)
         }
         for info, reminder in reminders:
             if info.scope == GLOBAL:
-                parts[layout.pending].append((info, reminder))
+                by_file[layout.pending].append((info, reminder))
                 continue
             # Somebody may have written another scope by hand. Then nobody can see the reminder.
             agent = info.scope.removeprefix(_AGENT)
             is_of_agent = info.scope.startswith(_AGENT) and is_agent(agent)
             if is_of_agent:
-                parts.setdefault(layout.pending_of(agent), []).append((info, reminder))
-        return parts
+                by_file.setdefault(layout.pending_of(agent), []).append((info, reminder))
+        return by_file
 
-    def _rows(self, part: Sequence[tuple[NoteInfo, Reminder]]) -> str:
+    def _rows(self, reminders: Sequence[tuple[NoteInfo, Reminder]]) -> str:
         """Return the text of a list file without its heading; "" for an empty list.
 
         A reminder has, for example, the line `1. Call Ann`, and below it `due 2025-03-01 09:00, id
         1a2b3c4d`.
         """
         zone = self.engine.settings.reading_zone
-        texts = contents(self.memory, [info for info, _ in part])
+        texts = contents(self.memory, [info for info, _ in reminders])
         rows: list[str] = []
-        for (info, reminder), content in zip(part, texts, strict=True):
+        for (info, reminder), content in zip(reminders, texts, strict=True):
             number = len(rows) + 1
             due = reminder.shown_due
             when = f"{due.astimezone(zone):%Y-%m-%d %H:%M}" if due else "no date"
@@ -317,6 +320,12 @@ def _with_changes(header: Mapping[str, Any], new_keys: Mapping[str, Any]) -> dic
 
     changed_header = {**header, **new_keys}
     return {key: value for key, value in changed_header.items() if value is not REMOVE}
+
+
+def _order_of_waiting(row: tuple[datetime, NoteInfo]) -> tuple[datetime, str]:
+    """Return the sort key of a waiting reminder: its time, then the id of its note."""
+    due, info = row
+    return due, info.id
 
 
 def _order_of_pending(row: tuple[NoteInfo, Reminder]) -> tuple[datetime, str]:
@@ -386,7 +395,11 @@ def written_today(memory: ReadVerbs) -> dict[str, Use]:
     engine = memory.engine
     with engine.guard:
         uses = engine.day_use.since_midnight(memory.clock(), memory.settings)
-        return {name: use for name, use in sorted(uses.items()) if memory.agent in (None, name)}
+        return {
+            name: use
+            for name, use in sorted(uses.items())
+            if memory.agent is None or memory.agent == name
+        }
 
 
 @dataclass(slots=True)
@@ -442,7 +455,8 @@ def figures(memory: LogVerbs) -> Figures:
     counts = memory.stats()
     for created, size in memory.index.notes.written(memory.agent):
         total_bytes += size
-        if begins[0] <= created < begins[-1]:
+        is_in_these_weeks = begins[0] <= created < begins[-1]
+        if is_in_these_weeks:
             week = bisect_right(begins, created) - 1
             new_notes[week] += 1
     index_bytes = 0
@@ -452,7 +466,13 @@ def figures(memory: LogVerbs) -> Figures:
         index_bytes = _size([layout.index, layout.index.with_name(f"{layout.index.name}-wal")])
         history_bytes = _size([layout.ledger, *layout.texts.rglob("*")])
     weeks = list(zip(mondays[:-1], new_notes, strict=True))
-    return Figures(counts, total_bytes, index_bytes, history_bytes, weeks)
+    return Figures(
+        counts=counts,
+        bytes=total_bytes,
+        index_bytes=index_bytes,
+        history_bytes=history_bytes,
+        weeks=weeks,
+    )
 
 
 def _microseconds(day: date, zone: tzinfo | None) -> int:

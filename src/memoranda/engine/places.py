@@ -95,18 +95,18 @@ class PlaceVerbs(ReadVerbs, WritingSession):
         follow: whether the permalink in the header changes with the path.
         update_links: whether to rewrite links that would break, as part of this change.
         """
-        with self.change("move") as change:
+        with self.change("move") as transaction:
             info = self.find(ref, project, looseness=Looseness.CASE)
             target = self._note_target(info, destination)
             self._check_target(info.project, target)
             file = read_unlocked(self, info)
             self._check_is_free(info, target)
-            change.about = (info.project, info.path)
+            transaction.about = (info.project, info.path)
             links = self._effects_on_links([(info, target)], follow, update_links)
             own_links = links.texts.get(info.row)
             data = own_links.data if own_links else None
             self._move_file(
-                change,
+                transaction,
                 project=info.project,
                 path=info.path,
                 to=target,
@@ -115,7 +115,7 @@ class PlaceVerbs(ReadVerbs, WritingSession):
                 data=data,
                 scope=info.scope,
             )
-            put_texts(change, links)
+            put_texts(transaction, links)
         return Moved(
             info.project,
             info.path,
@@ -160,8 +160,11 @@ class PlaceVerbs(ReadVerbs, WritingSession):
         # A disk that ignores case would write the note over another one, as when `Idea.md` moves to
         # `plan.md` beside `Plan.md`.
         other = self.index.notes.in_other_case(info.project, target)
-        if other is not None and file_key(other.path) != file_key(info.path):
-            raise Exists(other.path) if self.sees(other.scope) else Unusable(target)
+        if other is None or file_key(other.path) == file_key(info.path):
+            return
+        if self.sees(other.scope):
+            raise Exists(other.path)
+        raise Unusable(target)
 
     @verb
     def move_folder(
@@ -181,7 +184,7 @@ class PlaceVerbs(ReadVerbs, WritingSession):
         update_links: whether to rewrite links that would break, as part of this change.
         """
         self.engine.fresh(whole=True)
-        with self.change("move") as change:
+        with self.change("move") as transaction:
             source = self.source_named(project)
             origin = path_guard.clean(folder.strip("/"), source.name)
             origin = self.engine.spelled(source.name, origin)
@@ -195,18 +198,18 @@ class PlaceVerbs(ReadVerbs, WritingSession):
             links = self._effects_on_links(moves, follow, update_links)
             # The new texts of moved notes whose links change, by their old paths.
             texts = {text.info.path: text.data for text in links.texts.values() if text.is_moved}
-            change.about = (source.name, f"{origin}/")
+            transaction.about = (source.name, f"{origin}/")
 
             # A folder moves in one step if nothing in it has to be changed or left behind.
             is_target_missing = self._kind(source.name, target) == "missing"
             may_move_whole = not follow and not hidden_paths and is_target_missing
             if may_move_whole and texts:
-                self._move_pieces(change, source, origin, target, texts)
+                self._move_pieces(transaction, source, origin, target, texts)
             elif may_move_whole:
-                change.move(source.name, origin, target)
+                transaction.move(source.name, origin, target)
             else:
                 self._move_files(
-                    change,
+                    transaction,
                     source=source,
                     origin=origin,
                     target=target,
@@ -214,7 +217,7 @@ class PlaceVerbs(ReadVerbs, WritingSession):
                     follow=follow,
                     texts=texts,
                 )
-            put_texts(change, links)
+            put_texts(transaction, links)
         return Moved(
             project=source.name,
             old_path=origin,
@@ -282,7 +285,7 @@ class PlaceVerbs(ReadVerbs, WritingSession):
 
     def _move_pieces(
         self,
-        change: Transaction,
+        transaction: Transaction,
         source: Source,
         folder: str,
         target: str,
@@ -297,21 +300,21 @@ class PlaceVerbs(ReadVerbs, WritingSession):
             to = target + entry.path[len(folder) :]
             # A folder with a note to write is moved in pieces, too.
             if any(path.startswith(f"{entry.path}/") for path in texts):
-                self._move_pieces(change, source, entry.path, to, texts)
+                self._move_pieces(transaction, source, entry.path, to, texts)
             elif entry.path in texts:
                 file = source.read(entry.path)
                 data = texts[entry.path]
                 scope = scope_of(file.data)
-                change.put(source.name, to, data, mode=file.mode, scope=scope)
-                change.remove(source.name, entry.path, file, scope=scope)
+                transaction.put(source.name, to, data, mode=file.mode, scope=scope)
+                transaction.remove(source.name, entry.path, file, scope=scope)
             else:
                 old = source.read(entry.path) if entry.kind == "file" else None
-                change.move(source.name, entry.path, to, old=old)
-        change.add(StepKind.RMDIR, source.name, folder)
+                transaction.move(source.name, entry.path, to, old=old)
+        transaction.add(StepKind.RMDIR, source.name, folder)
 
     def _move_files(
         self,
-        change: Transaction,
+        transaction: Transaction,
         source: Source,
         origin: str,
         target: str,
@@ -338,7 +341,7 @@ class PlaceVerbs(ReadVerbs, WritingSession):
                     raise Unusable(to)
                 file = source.read(path)
                 self._move_file(
-                    change,
+                    transaction,
                     project=source.name,
                     path=path,
                     to=to,
@@ -346,9 +349,9 @@ class PlaceVerbs(ReadVerbs, WritingSession):
                     follow=follow,
                     data=texts.get(path),
                 )
-        removed_paths = {step.path for step in change.steps}
+        removed_paths = {step.path for step in transaction.steps}
         for folder in _emptied_folders(source.root, origin, removed_paths):
-            change.add(StepKind.RMDIR, source.name, folder)
+            transaction.add(StepKind.RMDIR, source.name, folder)
 
     def _effects_on_links(
         self, moves: Sequence[tuple[NoteInfo, str]], follow: bool, update_links: bool
@@ -399,7 +402,7 @@ class PlaceVerbs(ReadVerbs, WritingSession):
 
         project: the project to look in. None means all projects.
         """
-        with self.change("delete") as change:
+        with self.change("delete") as transaction:
             # Several refs may name the same note.
             infos_by_row: dict[int, NoteInfo] = {}
             for ref_to_delete in (ref, *more_refs):
@@ -407,12 +410,18 @@ class PlaceVerbs(ReadVerbs, WritingSession):
                 infos_by_row[info.row] = info
             infos = list(infos_by_row.values())
             notes_with_files = [(info, read_unlocked(self, info)) for info in infos]
-            remove_note(self, change, *notes_with_files)
-        assert change.done is not None
+            remove_note(self, transaction, *notes_with_files)
+        assert transaction.done is not None
         first_project = infos[0].project
         paths = [info.path for info in infos if info.project == first_project]
-        lost = sum(not file.kept for file in change.done.files)
-        return Deleted(first_project, paths, len(infos), change.done.number, lost)
+        lost = sum(not file.kept for file in transaction.done.files)
+        return Deleted(
+            project=first_project,
+            paths=paths,
+            notes=len(infos),
+            change=transaction.done.number,
+            lost=lost,
+        )
 
     @verb
     def delete_folder(self, project: str, folder: str) -> Deleted:
@@ -421,7 +430,7 @@ class PlaceVerbs(ReadVerbs, WritingSession):
         Folders that are empty afterwards are deleted, too.
         """
         self.engine.fresh(whole=True)
-        with self.change("delete") as change:
+        with self.change("delete") as transaction:
             source = self.source_named(project)
             origin = path_guard.clean(folder.strip("/"), source.name)
             origin = self.engine.spelled(source.name, origin)
@@ -430,17 +439,23 @@ class PlaceVerbs(ReadVerbs, WritingSession):
             infos, _ = self._notes_below(source.name, origin)
             paths = [info.path for info in infos]
             for info in infos:
-                change.remove(source.name, info.path, source.read(info.path), scope=info.scope)
+                transaction.remove(source.name, info.path, source.read(info.path), scope=info.scope)
             for emptied_folder in _emptied_folders(source.root, origin, set(paths)):
-                change.add(StepKind.RMDIR, source.name, emptied_folder)
-            if not change.steps:
+                transaction.add(StepKind.RMDIR, source.name, emptied_folder)
+            if not transaction.steps:
                 raise InvalidInput(
                     f'Folder "{origin}" holds no notes; files that are no notes are not deleted.'
                 )
-            change.about = (source.name, f"{origin}/")
-        assert change.done is not None
-        lost = sum(not file.kept for file in change.done.files)
-        return Deleted(source.name, paths, len(paths), change.done.number, lost)
+            transaction.about = (source.name, f"{origin}/")
+        assert transaction.done is not None
+        lost = sum(not file.kept for file in transaction.done.files)
+        return Deleted(
+            project=source.name,
+            paths=paths,
+            notes=len(paths),
+            change=transaction.done.number,
+            lost=lost,
+        )
 
     def _notes_below(self, project: str, folder: str) -> tuple[list[NoteInfo], set[str]]:
         """Return the notes in a folder that the caller sees, and the paths of the other notes.
@@ -460,7 +475,7 @@ class PlaceVerbs(ReadVerbs, WritingSession):
 
     def _move_file(
         self,
-        change: Transaction,
+        transaction: Transaction,
         project: str,
         path: str,
         to: str,
@@ -484,7 +499,7 @@ class PlaceVerbs(ReadVerbs, WritingSession):
             note = self.engine.parse(project, path, file)
         has_permalink = note is not None and note.own_permalink
         if data is None and not has_permalink:
-            change.move(project, path, to, old=file, **step_fields)
+            transaction.move(project, path, to, old=file, **step_fields)
             return
         new_data = file.data if data is None else data
         # Bytes that are not UTF-8 stay as they are.
@@ -494,8 +509,8 @@ class PlaceVerbs(ReadVerbs, WritingSession):
 
             text = SetKeys({"permalink": self.free_permalink(project, to)}).apply(text).text
         encoded = text.encode("utf-8", "surrogateescape")
-        change.put(project, to, encoded, mode=file.mode, **step_fields)
-        change.remove(project, path, file, **step_fields)
+        transaction.put(project, to, encoded, mode=file.mode, **step_fields)
+        transaction.remove(project, path, file, **step_fields)
 
     def free_permalink(self, project: str, path: str, taken_permalinks: Container[str] = ()) -> str:
         """Return a permalink for a note at `path` that no other note has, such as `plans/trip`.

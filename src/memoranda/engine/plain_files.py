@@ -240,14 +240,14 @@ class Files:
         Raises Unusable for a file that the caller may not see, and NotADirectory if a file is where
         the path needs a folder.
         """
-        with self._session.change("create", fresh=False) as change:
+        with self._session.change("create", fresh=False) as transaction:
             named_place = self._place(path)
             place = named_place
             if named_place.kind == "link":
                 place = self._follow(named_place)
             # `""` is the folder itself, which exists for the caller even before its first file.
             if named_place.kind == "missing" and path:
-                self._put_file(change, named_place, text, old=None)
+                self._put_file(transaction, named_place, text, old=None)
             elif place.kind != "file":
                 raise Exists(path)
             elif not self._may_see_file(place.path):
@@ -255,9 +255,11 @@ class Files:
             elif not overwrite:
                 raise Exists(path)
             else:
-                self._put_file(change, place, text, self._source.read(place.path))
+                self._put_file(transaction, place, text, self._source.read(place.path))
 
-    def _put_file(self, change: Transaction, place: PathInfo, text: str, old: File | None) -> None:
+    def _put_file(
+        self, transaction: Transaction, place: PathInfo, text: str, old: File | None
+    ) -> None:
         """Add the step that writes a file.
 
         The scope of the step is the scope in the header of the text.
@@ -271,7 +273,7 @@ class Files:
             raise NotADirectory(place.link)
         data = text.encode()
         scope = new_scope(self._session, data, old.data if old else None)
-        change.put(self._project, place.path, data, old=old, scope=scope)
+        transaction.put(self._project, place.path, data, old=old, scope=scope)
 
     @retry_conflicts
     def put(self, plan: Plan, verb: str, details: dict[str, Any] | None = None) -> Change | None:
@@ -286,16 +288,16 @@ class Files:
         Returns the change, or None if there was no file to write. Raises Exists for a place that is
         taken, OutsideError, NotADirectory, Unusable, and the errors of `plan`.
         """
-        with self._session.change(verb, fresh=False) as change:
-            change.details = details
+        with self._session.change(verb, fresh=False) as transaction:
+            transaction.details = details
             for path, (text, old) in plan().items():
                 place = self._place(path)
                 if not self._shows(place):
                     raise Unusable(path)
                 if place.kind not in ("file", "missing"):
                     raise Exists(path)
-                self._put_file(change, place, text, old)
-        return change.done
+                self._put_file(transaction, place, text, old)
+        return transaction.done
 
     @retry_conflicts
     def edit(self, path: str, edit: Any) -> Any:
@@ -303,7 +305,7 @@ class Files:
 
         Raises NotFound, NotText and the errors of the edit.
         """
-        with self._session.change("edit", fresh=False) as change:
+        with self._session.change("edit", fresh=False) as transaction:
             place = self.at(path)
             if place.kind != "file":
                 raise NotFound(path, self._project)
@@ -315,31 +317,31 @@ class Files:
             except UnicodeDecodeError:
                 raise NotText(path) from None
             edited = edit.apply(text)
-            self._put_file(change, place, edited.text, old)
+            self._put_file(transaction, place, edited.text, old)
         return edited
 
     @retry_conflicts
     def delete(self, path: str) -> None:
         """Remove a file, a link, or a folder with everything in it, as one change. Raises NotFound."""
-        with self._session.change("delete", fresh=False) as change:
+        with self._session.change("delete", fresh=False) as transaction:
             place = self.itself(path)
             if place.kind == "missing":
                 raise NotFound(path, self._project)
-            self._remove(change, place)
-            change.about = (self._project, _shown_path(place))
+            self._remove(transaction, place)
+            transaction.about = (self._project, _shown_path(place))
 
     @retry_conflicts
     def clear(self) -> None:
         """Remove everything in the folder that the caller may see, as one change."""
-        with self._session.change("delete", fresh=False) as change:
+        with self._session.change("delete", fresh=False) as transaction:
             if self._source.place(self.folder).kind != "folder":
                 return
             for entry in self._source.entries(self.folder):
                 if self._shows(entry):
-                    self._remove(change, entry)
-            change.about = (self._project, f"{self.folder}/" if self.folder else "")
+                    self._remove(transaction, entry)
+            transaction.about = (self._project, f"{self.folder}/" if self.folder else "")
 
-    def _remove(self, change: Transaction, place: PathInfo) -> None:
+    def _remove(self, transaction: Transaction, place: PathInfo) -> None:
         """Add the steps that remove a file, a link, or the part of a folder that the caller may
         see.
 
@@ -354,7 +356,7 @@ class Files:
         while waiting:
             entry, is_emptied = waiting.pop()
             if entry.kind != "folder":
-                self._remove_one(change, entry)
+                self._remove_one(transaction, entry)
                 continue
             entries_inside = self._source.entries(entry.path)
             if not is_emptied:
@@ -370,20 +372,20 @@ class Files:
             ]
             is_removed_whole[entry.path] = all(self._is_all_shown(inner) for inner in remaining)
             if is_removed_whole[entry.path]:
-                change.add(StepKind.RMDIR, self._project, entry.path)
+                transaction.add(StepKind.RMDIR, self._project, entry.path)
 
-    def _remove_one(self, change: Transaction, place: PathInfo) -> None:
+    def _remove_one(self, transaction: Transaction, place: PathInfo) -> None:
         """Add the step that removes one file or one link.
 
         Raises InvalidInput for a device or a socket.
         """
         if place.kind == "link":
-            change.add(StepKind.UNLINK, self._project, place.path, link=place.link)
+            transaction.add(StepKind.UNLINK, self._project, place.path, link=place.link)
         elif place.kind == "other":
             raise InvalidInput("it is, or holds, something that is neither a file nor a folder.")
         else:
             file = self._source.read(place.path)
-            change.remove(self._project, place.path, file, scope=scope_of(file.data))
+            transaction.remove(self._project, place.path, file, scope=scope_of(file.data))
 
     def _is_all_shown(self, place: PathInfo) -> bool:
         """Whether the caller may see everything at `place`, including everything in a folder."""
@@ -418,7 +420,7 @@ class Files:
         return relinking(self._session, moved_notes)
 
     def _move_shown(
-        self, change: Transaction, place: PathInfo, target: str, texts: Mapping[str, NewText]
+        self, transaction: Transaction, place: PathInfo, target: str, texts: Mapping[str, NewText]
     ) -> None:
         """Add the steps that move the part of a folder that the caller may see.
 
@@ -434,15 +436,15 @@ class Files:
             to = f"{target}/{name}"
             target_kind = self._source.place(to).kind
             if entry.kind == "folder" and self._moves_in_pieces(entry, target_kind, texts):
-                self._move_shown(change, entry, to, texts)
+                self._move_shown(transaction, entry, to, texts)
             elif target_kind != "missing":
                 # Only something that the caller may not see can be there.
                 raise Unusable(to)
             else:
-                self._move(change, entry, to, texts)
+                self._move(transaction, entry, to, texts)
         # Everything in it moved. Otherwise, what the caller may not see is still there.
         if self._is_all_shown(place):
-            change.add(StepKind.RMDIR, self._project, place.path)
+            transaction.add(StepKind.RMDIR, self._project, place.path)
 
     def _moves_in_pieces(
         self, folder: PathInfo, target_kind: str, texts: Mapping[str, NewText]
@@ -459,7 +461,7 @@ class Files:
         return has_new_texts or target_kind == "folder" or not self._is_all_shown(folder)
 
     def _move(
-        self, change: Transaction, place: PathInfo, to: str, texts: Mapping[str, NewText]
+        self, transaction: Transaction, place: PathInfo, to: str, texts: Mapping[str, NewText]
     ) -> None:
         """Add the steps that move one file, link or folder to `to`.
 
@@ -469,15 +471,15 @@ class Files:
         text = texts.get(place.path)
         if text is not None:
             scope = scope_of(text.old.data)
-            change.put(self._project, to, text.data, mode=text.old.mode, scope=scope)
-            change.remove(self._project, place.path, text.old, scope=scope)
+            transaction.put(self._project, to, text.data, mode=text.old.mode, scope=scope)
+            transaction.remove(self._project, place.path, text.old, scope=scope)
             return
         # A folder or a link has no text.
         if place.kind != "file":
-            change.move(self._project, place.path, to, old=None, scope=GLOBAL)
+            transaction.move(self._project, place.path, to, old=None, scope=GLOBAL)
             return
         file = self._source.read(place.path)
-        change.move(self._project, place.path, to, old=file, scope=scope_of(file.data))
+        transaction.move(self._project, place.path, to, old=file, scope=scope_of(file.data))
 
     @retry_conflicts
     def rename(self, path: str, to: str) -> None:
@@ -485,7 +487,7 @@ class Files:
 
         Raises Exists, NotFound, and InvalidInput for a move of a folder into itself.
         """
-        with self._session.change("move") as change:
+        with self._session.change("move") as transaction:
             source = self._place(path)
             target = self._place(to)
             is_hidden = self._is_hidden(target)
@@ -503,11 +505,11 @@ class Files:
             moved_texts = {text.info.path: text for text in links.texts.values() if text.is_moved}
             is_partly = is_hidden or not self._is_all_shown(source)
             if source.kind == "folder" and (moved_texts or is_partly):
-                self._move_shown(change, source, target.path, moved_texts)
+                self._move_shown(transaction, source, target.path, moved_texts)
             else:
-                self._move(change, source, target.path, moved_texts)
-            put_texts(change, links)
-            change.about = (self._project, _shown_path(source))
+                self._move(transaction, source, target.path, moved_texts)
+            put_texts(transaction, links)
+            transaction.about = (self._project, _shown_path(source))
 
     def _is_hidden(self, place: PathInfo) -> bool:
         """Whether something is at `place` that the caller may not see."""
@@ -533,7 +535,8 @@ def _check_target(source: PathInfo, target: PathInfo, to: str, *, is_hidden: boo
     is_hidden: whether something is at the target that the caller may not see.
     """
     # If a folder is moved to a folder that the caller may not see, the target has both contents.
-    if is_hidden and not (source.kind == target.kind == "folder"):
+    are_folders = source.kind == "folder" and target.kind == "folder"
+    if is_hidden and not are_folders:
         raise Unusable(to)
     if target.kind == "missing" and target.link:
         raise NotADirectory(target.link)

@@ -226,7 +226,7 @@ class ProjectVerbs(ReadVerbs, WritingSession):
             raise ProjectRefused(shown_path, "a part of it is hidden")
         user = user_folder()
         settings_folders = [user / name for name in _SETTINGS] if user else []
-        if any(folder in (root, *root.parents) for folder in settings_folders):
+        if any(root.is_relative_to(folder) for folder in settings_folders):
             raise ProjectRefused(shown_path, "programs keep their settings there")
         if _is_graph_file(root):
             raise ProjectRefused(shown_path, "it is a file")
@@ -351,7 +351,7 @@ class ProjectVerbs(ReadVerbs, WritingSession):
             if source.holds_entities:
                 continue
             other_root = _real(source.root)
-            is_inside_other = other_root in (real, *real.parents)
+            is_inside_other = real.is_relative_to(other_root)
             contains_other = real in other_root.parents
             if is_inside_other or contains_other:
                 raise ProjectOverlaps(shown_path, name)
@@ -366,7 +366,7 @@ class ProjectVerbs(ReadVerbs, WritingSession):
         user = _real(user_home) if user_home else None
         # The home of the memory, which has a folder for projects of its own.
         home = _real(self.engine.layout.root)
-        is_inside_home = home in (real, *real.parents)
+        is_inside_home = real.is_relative_to(home)
         is_own_project = home / OWN_FOLDER in real.parents
 
         if real == Path("/"):
@@ -375,7 +375,7 @@ class ProjectVerbs(ReadVerbs, WritingSession):
             return "it is your home folder"
         # `storage.state` may put the private folder outside of the home.
         private = _real(self.engine.layout.private)
-        if private in (real, *real.parents):
+        if real.is_relative_to(private):
             return "it lies in the memory home"
         if is_inside_home and not is_own_project:
             return "it lies in the memory home"

@@ -95,7 +95,9 @@ def _directory_entry(row: FolderRow) -> DirectoryEntry:
     note = row.note
     if note is None:
         return DirectoryEntry("folder", row.path, notes=row.notes)
-    return DirectoryEntry("note", row.path, note.title, note.permalink, note.changed)
+    return DirectoryEntry(
+        kind="note", path=row.path, title=note.title, permalink=note.permalink, changed=note.changed
+    )
 
 
 @dataclass(slots=True, eq=False, repr=False)
@@ -197,7 +199,7 @@ class ReadVerbs(ProjectList):
         self.engine.fresh()
         index = self.engine.index
         # The other process cannot use a copy of the index in the memory of this process.
-        projects = {} if index.is_copy else self.engine.freshness.shown()
+        projects = {} if index.is_copy else self.engine.freshness.watched_folders()
         return {
             "index": index.identity[:2],
             "projects": projects,
@@ -228,12 +230,8 @@ class ReadVerbs(ProjectList):
 
     def _is_unchanged(self, info: NoteInfo) -> bool:
         """Whether the file of a note is as the index knows it: with the same size, times and inode."""
-        return self.engine.source(info.project).stamp(info.path) == (
-            info.size,
-            info.mtime_ns,
-            info.inode,
-            info.ctime_ns,
-        )
+        known_stamp = (info.size, info.mtime_ns, info.inode, info.ctime_ns)
+        return self.engine.source(info.project).stamp(info.path) == known_stamp
 
     def look_once(self) -> None:
         """From now on, compare the index with the disk only in the first verb, until one writes.
@@ -349,14 +347,14 @@ class ReadVerbs(ProjectList):
             # An address alone does not tell its project.
             raise OutsideError(error.path, project or self.default_project) from None
         except NotFound:
-            if not freshness.late:
+            if not freshness.late_sweeps:
                 raise
             self._look_at_late_files(identifier)
             info = look_up()
 
         # The index of a late project may have an old text of the note.
-        if freshness.late and not self._is_unchanged(info):
-            freshness.look_at(info.project, info.path)
+        if freshness.late_sweeps and not self._is_unchanged(info):
+            freshness.show_if_late(info.project, info.path)
             info = look_up()
         return info
 
@@ -374,10 +372,10 @@ class ReadVerbs(ProjectList):
         """Bring files that a name may mean as a path into the index, if their project is late."""
         freshness = self.engine.freshness
         # A look at a file may end the list of late projects.
-        for project in list(freshness.late):
+        for project in list(freshness.late_sweeps):
             path = identifier.removeprefix("memory://").removeprefix(f"{project}/")
-            freshness.look_at(project, path)
-            freshness.look_at(project, f"{path}.md")
+            freshness.show_if_late(project, path)
+            freshness.show_if_late(project, f"{path}.md")
 
     def _at_place(self, ref: tuple[str, str] | Note | NoteInfo) -> NoteInfo:
         """Return the note at (project, path), or the note that the caller read there before.
@@ -391,7 +389,7 @@ class ReadVerbs(ProjectList):
             project, path = ref.project, ref.path
         self.engine.fresh()
         source_name = self.source_named(project).name
-        self.engine.freshness.look_at(source_name, path)
+        self.engine.freshness.show_if_late(source_name, path)
         info = self.index.notes.get(source_name, path)
         if info is None:
             if project in MEMORY_PROJECTS and not isinstance(ref, tuple):
@@ -770,12 +768,12 @@ class ReadVerbs(ProjectList):
         if agent is None:
             return None
         keys = (self.claim(info), suspicion(self, info))
-        approved = history.last_change_of_answers(
-            [key for key in keys if self.decision(key) == KEEP]
-        )
-        if not approved:
+        approved_keys = [key for key in keys if self.decision(key) == KEEP]
+        # The number of the change that stored the approval; 0 without one.
+        approval_number = history.last_change_of_answers(approved_keys)
+        if not approval_number:
             return agent
-        return history.agent_that_named(info.project, info.path, after=approved)
+        return history.agent_that_named(info.project, info.path, after=approval_number)
 
     def decision(self, key: str) -> str | None:
         """Return the owner's answer to a question of `review`, as a letter.
@@ -1094,9 +1092,9 @@ class ReadVerbs(ProjectList):
     def validity_marks(self, infos: Iterable[NoteInfo]) -> dict[int, str]:
         """Return the remarks on notes that are not valid at all times, by row of the note.
 
-        Such a remark is shown with the note: `superseded by PERMALINK`, `valid until DAY`, `valid
-            from DAY`. A note that a newer one contradicts gets a remark, too. Other notes have
-            none.
+        Such a remark is shown with the note: `superseded by PERMALINK`, `valid until DAY` or
+        `valid from DAY`. A note that a newer one contradicts gets a remark, too. Other notes have
+        none.
         """
         from memoranda.engine.telling.contested import newer_marks
 

@@ -236,7 +236,7 @@ class ReviewVerbs(RestoreVerbs):
         decisions = self.decisions()
         return (item for item in source(kind).find(self) if item.key not in decisions)
 
-    def confirm(self, change: Transaction, infos: Iterable[NoteInfo]) -> None:
+    def confirm(self, transaction: Transaction, infos: Iterable[NoteInfo]) -> None:
         """Record in a change that the owner confirmed notes, so that they are not mere claims of an
         agent.
 
@@ -245,15 +245,15 @@ class ReviewVerbs(RestoreVerbs):
         unconfirmed = [info for info in infos if info.provenance.trust != "owner"]
         if self.agent is not None or not unconfirmed:
             return
-        self._answer(change, [self.claim(info) for info in unconfirmed], KEEP)
+        self._answer(transaction, [self.claim(info) for info in unconfirmed], KEEP)
 
     @verb
     def confirm_notes(self, infos: Sequence[NoteInfo]) -> None:
         """Store that the owner confirms notes. Raises InvalidInput for an agent."""
         if self.agent is not None:
             raise InvalidInput("only the owner confirms what agents noted")
-        with self.change(VERB, fresh=False) as change:
-            self.confirm(change, infos)
+        with self.change(VERB, fresh=False) as transaction:
+            self.confirm(transaction, infos)
 
     def decide(self, question: str | ReviewItem, choice: str) -> ReviewItem:
         """Answer a question (see `Memory.decide`).
@@ -363,10 +363,10 @@ class ReviewVerbs(RestoreVerbs):
         keys: the keys of the questions.
         choice: the letter of the answer.
         """
-        with self.change(VERB, (PRIVATE, VERB), fresh=False) as change:
-            self._answer(change, keys, choice)
+        with self.change(VERB, (PRIVATE, VERB), fresh=False) as transaction:
+            self._answer(transaction, keys, choice)
 
-    def _answer(self, change: Transaction, keys: Iterable[str], choice: str) -> None:
+    def _answer(self, transaction: Transaction, keys: Iterable[str], choice: str) -> None:
         """Add to a change the same answer to several questions.
 
         keys: the keys of the questions.
@@ -374,7 +374,7 @@ class ReviewVerbs(RestoreVerbs):
         """
         row = {"choice": choice, "time": stamp(self.clock())}
         rows = self.engine.ledger.review_rows
-        change.steps += [rows.step(ANSWER, key, row) for key in dict.fromkeys(keys)]
+        transaction.steps += [rows.step(ANSWER, key, row) for key in dict.fromkeys(keys)]
 
     def decisions(self) -> dict[str, dict[str, Any]]:
         """Return the stored answers, by the key of the question.
@@ -463,7 +463,14 @@ def _ask_suspicious(memory: ReviewVerbs) -> Iterator[ReviewItem]:
         text = f'"{flat(title)}" ({place}) may hold instructions: {rules}'
         choices = ((KEEP, "it is fine, show it everywhere"), (DELETE, "delete the note"))
         key = suspicion(memory, info)
-        yield ReviewItem(key, "suspicious", text, (info.id,), choices, subject=flat(title))
+        yield ReviewItem(
+            key=key,
+            kind="suspicious",
+            text=text,
+            refs=(info.id,),
+            choices=choices,
+            subject=flat(title),
+        )
 
 
 def _answer_suspicious(memory: ReviewVerbs, item: ReviewItem, choice: str) -> bool:
@@ -542,7 +549,7 @@ def _ask_bursts(memory: Any) -> Iterator[ReviewItem]:
         text = f"{name} wrote {len(infos)} notes within some minutes on {day}. Keep them?"
         refs = tuple(info.id for info in infos)
         choices = ((KEEP, "keep them"), (DELETE, "delete them all"))
-        yield ReviewItem(f"burst:{mark}", "burst", text, refs, choices)
+        yield ReviewItem(key=f"burst:{mark}", kind="burst", text=text, refs=refs, choices=choices)
 
 
 def _answer_burst(memory: Any, item: ReviewItem, choice: str) -> bool:
@@ -575,7 +582,7 @@ def ask(session: WritingSession, name: str, root: Path, default: bool) -> None:
     """
     request_hash = sha256(json.dumps([name, str(root)]).encode())
     key = f"project:{request_hash[:_KEY_DIGITS]}"
-    with session.change(_ASK, (PRIVATE, ""), fresh=False) as change:
+    with session.change(_ASK, (PRIVATE, ""), fresh=False) as transaction:
         requests = _requests(session)
         if key in requests:
             return
@@ -585,7 +592,9 @@ def ask(session: WritingSession, name: str, root: Path, default: bool) -> None:
             )
         row = {"name": name, "folder": str(root), "default": default, "agent": session.agent}
         row["time"] = stamp(session.engine.clock())
-        change.steps.append(session.engine.ledger.review_rows.step(REQUEST, key, row, kept=False))
+        transaction.steps.append(
+            session.engine.ledger.review_rows.step(REQUEST, key, row, kept=False)
+        )
 
 
 def asked_by(session: HomeSession, agent: str) -> list[str]:
@@ -607,7 +616,14 @@ def _ask_requests(memory: ReviewVerbs) -> Iterator[ReviewItem]:
             f'Agent {row.get("agent")} asks for the folder {folder} as project "{row.get("name")}".'
         )
         subject = str(row.get("name"))
-        yield ReviewItem(key, "project", text, (str(folder),), choices, subject=subject)
+        yield ReviewItem(
+            key=key,
+            kind="project",
+            text=text,
+            refs=(str(folder),),
+            choices=choices,
+            subject=subject,
+        )
 
 
 def _answer_request(memory: Any, item: ReviewItem, choice: str) -> bool:
@@ -623,9 +639,9 @@ def _answer_request(memory: Any, item: ReviewItem, choice: str) -> bool:
         return False
     row = _requests(memory)[item.key]
     memory.add_project(str(row["name"]), str(row["folder"]), row.get("default") is True)
-    with memory.change(_ASK, (PRIVATE, ""), fresh=False) as change:
+    with memory.change(_ASK, (PRIVATE, ""), fresh=False) as transaction:
         rows = memory.engine.ledger.review_rows
-        change.steps.append(rows.step(REQUEST, item.key, value=None, kept=False))
+        transaction.steps.append(rows.step(REQUEST, item.key, value=None, kept=False))
     return True
 
 

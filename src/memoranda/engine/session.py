@@ -35,7 +35,7 @@ class HomeSession:
         self.clock = engine.clock
         self.home = engine.layout.root
         """The home's root folder."""
-        self.agent = agent and agent.lower()
+        self.agent = None if agent is None else agent.lower()
         self.face = face
         self.by = _recorded(by or {})
         self.notices: list[str] = []
@@ -116,14 +116,17 @@ class HomeSession:
         face: the caller's interface; None for the interface of this session.
         by: further facts about the caller: `client`, `session` and `tool`.
         """
-        return type(self)(self.engine, agent, face or self.face, by)
+        session_class = type(self)
+        return session_class(self.engine, agent, face or self.face, by)
 
     def using(self, tool: str) -> Self:
         """Return a session of the same caller that records `tool` as the tool that makes changes.
 
         Both sessions collect their notices in one list.
         """
-        session = type(self)(self.engine, self.agent, self.face, self.by | {"tool": tool})
+        session_class = type(self)
+        facts = self.by | {"tool": tool}
+        session = session_class(self.engine, self.agent, self.face, facts)
         session.notices = self.notices
         session.own_secret_mode = self.own_secret_mode
         session.run = self.run

@@ -85,7 +85,9 @@ class PreparedNotes:
             if source is None:
                 continue
             if step.old is not None and moves_note(step, source):
-                moved = PreparedNote(step, step.to, step.old.data, step.old.stamp, source)
+                moved = PreparedNote(
+                    step=step, path=step.to, data=step.old.data, stamp=step.old.stamp, source=source
+                )
                 self._prepared[step.project, step.to] = moved
                 continue
             if step.data is None or not writes_note(step, source):
@@ -93,7 +95,9 @@ class PreparedNotes:
             step.written_ns = written_ns
             written_ns += _BETWEEN_FILES
             stamp = Stamp(len(step.data), step.written_ns, inode=0)
-            prepared = PreparedNote(step, step.path, step.data, stamp, source)
+            prepared = PreparedNote(
+                step=step, path=step.path, data=step.data, stamp=stamp, source=source
+            )
             self._prepared[step.project, step.path] = prepared
         # Each kind of work is done for all notes before the next kind, which takes less time: the
         # caches of the processor serve the next note.

@@ -133,7 +133,9 @@ class WritingSession(HomeSession):
 
         fresh: whether to bring the index up to date with the disk first.
         """
-        with self.exclusive() if fresh else self.engine.writing():
+        # `exclusive` also waits until this process knows the changes of other machines.
+        section = self.exclusive() if fresh else self.engine.writing()
+        with section:
             if fresh:
                 self.engine.fresh()
             yield
@@ -524,11 +526,11 @@ class Transaction:
         self._admit()
         sign(
             self.steps,
-            self.verb,
-            session.agent,
-            self.made_from,
-            session.index,
-            engine.ledger.history,
+            verb=self.verb,
+            agent=session.agent,
+            made_from=self.made_from,
+            index=session.index,
+            history=engine.ledger.history,
         )
         planned = self._plan()
         is_waiting = may_wait and self._may_wait(planned)
@@ -568,6 +570,7 @@ class Transaction:
         """
         session = self._session
         first_step = self.steps[0]
+        # What was moved is listed at its new place.
         place_of_first_step = (first_step.project, first_step.to or first_step.path)
         planned = self._engine.ledger.plan(
             self.verb,

@@ -113,7 +113,9 @@ class Upkeep:
         Changes that other programs make to notes count, too.
         """
         self.engine.fresh()
-        return *self._index.version(), *self.engine.reads.stamp()
+        version_of_notes = self._index.version()
+        stamp_of_reads = self.engine.reads.stamp()
+        return (*version_of_notes, *stamp_of_reads)
 
     @verb
     def put(self, records: Sequence[Record], verb: str) -> None:
@@ -125,9 +127,9 @@ class Upkeep:
         verb: the verb in the ledger, such as `import`.
         """
         taken_paths: set[str] = set()
-        with self.memory.change(verb) as change:
+        with self.memory.change(verb) as transaction:
             for record in records:
-                self._put_record(change, record, self._info_of_id(record.id), taken_paths)
+                self._put_record(transaction, record, self._info_of_id(record.id), taken_paths)
 
     @verb
     def is_there(self, identity: str) -> bool:
@@ -151,7 +153,11 @@ class Upkeep:
         return None
 
     def _put_record(
-        self, change: Transaction, record: Record, before: NoteInfo | None, taken_paths: set[str]
+        self,
+        transaction: Transaction,
+        record: Record,
+        before: NoteInfo | None,
+        taken_paths: set[str],
     ) -> None:
         """Add the steps to a change that write a record.
 
@@ -168,14 +174,14 @@ class Upkeep:
         is_archived = record.phase == model.ARCHIVED
         project = model.ARCHIVE_PROJECT if is_archived else CATEGORY_PROJECT
         if before is None:
-            self._put_new_record(change, record, data, project, taken_paths)
+            self._put_new_record(transaction, record, data, project, taken_paths)
             return
         file, _ = writing.editable(self.memory, before)
         # This raises an error if the caller may not write such a text.
         writing.new_scope(self.memory, data, file.data)
         writing.place_memory(
             self.memory,
-            change,
+            transaction,
             info=before,
             file=file,
             data=data,
@@ -185,7 +191,12 @@ class Upkeep:
         )
 
     def _put_new_record(
-        self, change: Transaction, record: Record, data: bytes, project: str, taken_paths: set[str]
+        self,
+        transaction: Transaction,
+        record: Record,
+        data: bytes,
+        project: str,
+        taken_paths: set[str],
     ) -> None:
         """Add the step to a change that writes a new memory.
 
@@ -208,9 +219,9 @@ class Upkeep:
         # The origin of an ingested text is its file, and not only the caller.
         source_ref = record.further.get(SOURCE_REF)
         by = None
-        if change.verb == INGEST and source_ref:
+        if transaction.verb == INGEST and source_ref:
             by = {"origin": str(source_ref)}
-        change.put(project, path, data, scope=record.scope, by=by)
+        transaction.put(project, path, data, scope=record.scope, by=by)
 
     def retried(self, refs: Iterable[str], run: Callable[[list[NoteInfo]], T]) -> T:
         """Call `run` with the memories that `refs` name, each memory once, and return the result.
@@ -271,14 +282,14 @@ class Upkeep:
         touch: whether to set `updated_at` to now.
         """
         taken_paths: set[str] = set()
-        with self.memory.change(verb, fresh=False) as change:
+        with self.memory.change(verb, fresh=False) as transaction:
             for info, category in memories:
                 new_keys = dict(keys)
                 if category:
                     new_keys["category"] = _check_category(category)
                 folder = category or info.category or INBOX
-                self._set(
-                    change,
+                self._set_keys(
+                    transaction,
                     info=info,
                     keys=new_keys,
                     project=info.project,
@@ -286,11 +297,11 @@ class Upkeep:
                     taken_paths=taken_paths,
                     touch=touch,
                 )
-        return self._written_memories(change)
+        return self._written_memories(transaction)
 
-    def _set(
+    def _set_keys(
         self,
-        change: Transaction,
+        transaction: Transaction,
         info: NoteInfo,
         keys: Mapping[str, Any],
         project: str = "",
@@ -319,7 +330,7 @@ class Upkeep:
         if category:
             writing.place_memory(
                 self.memory,
-                change,
+                transaction,
                 info=info,
                 file=file,
                 data=data,
@@ -329,7 +340,7 @@ class Upkeep:
                 taken_paths=taken_paths,
             )
         else:
-            change.put(info.project, info.path, data, old=file, scope=info.scope)
+            transaction.put(info.project, info.path, data, old=file, scope=info.scope)
 
     @verb
     def rewrite(self, info: NoteInfo, content: str, keys: Mapping[str, Any], verb: str) -> None:
@@ -343,7 +354,7 @@ class Upkeep:
 
         Raises the errors of `change`.
         """
-        with self.memory.change(verb, fresh=False) as change:
+        with self.memory.change(verb, fresh=False) as transaction:
             file, text = self._as_read(info)
             data_with_keys = writing.with_keys(info, text, keys)
             note = self.memory.parse(info.project, info.path, writing.as_file(data_with_keys))
@@ -352,7 +363,7 @@ class Upkeep:
             new_text = writing.follow_content(
                 self.memory, info, text_with_keys, f"{header_text}{content}\n"
             )
-            change.put(info.project, info.path, new_text.encode(), old=file, scope=info.scope)
+            transaction.put(info.project, info.path, new_text.encode(), old=file, scope=info.scope)
 
     @verb
     def archive(
@@ -373,9 +384,11 @@ class Upkeep:
             pending_reads = self.engine.reads.counts([info.id])[info.id]
             if _count(info) + pending_reads != info.access_count:
                 raise Conflict(info.permalink, info.checksum, info.checksum)
-            with self.memory.change(verb, (CATEGORY_PROJECT, info.path), fresh=False) as change:
-                self._archive(change, info, by, category)
-            return self._written_memories(change)
+            with self.memory.change(
+                verb, (CATEGORY_PROJECT, info.path), fresh=False
+            ) as transaction:
+                self._archive(transaction, info, by, category)
+            return self._written_memories(transaction)
 
     @verb
     def archive_all(
@@ -394,12 +407,14 @@ class Upkeep:
         live = [info for info in infos if info.project != model.ARCHIVE_PROJECT]
         # The log lists the change under the first note.
         first_place = (live[0].project, live[0].path) if live else None
-        with self.memory.change("archive", first_place, fresh=False) as change:
+        with self.memory.change("archive", first_place, fresh=False) as transaction:
             for info in live:
-                self._archive(change, info, "user", categories.get(info.id))
-        return self._after(change, infos)
+                self._archive(transaction, info, "user", categories.get(info.id))
+        return self._after(transaction, infos)
 
-    def _archive(self, change: Transaction, info: NoteInfo, by: str, category: str | None) -> None:
+    def _archive(
+        self, transaction: Transaction, info: NoteInfo, by: str, category: str | None
+    ) -> None:
         """Add the step that moves a note to the archive. Its header gets the time, and who archived
         it.
 
@@ -422,7 +437,7 @@ class Upkeep:
             "archived_at": stamp(self.memory.clock()),
             "archived_by": by,
         }
-        self._set(change, info, keys, model.ARCHIVE_PROJECT, category)
+        self._set_keys(transaction, info, keys, project=model.ARCHIVE_PROJECT, category=category)
 
     @verb
     def pin(self, infos: Sequence[NoteInfo], *, pinned: bool = True) -> list[NoteInfo]:
@@ -435,15 +450,15 @@ class Upkeep:
 
         Raises Conflict, Locked, NotFound, NotText, and InvalidInput for an entity of a graph file.
         """
-        with self.memory.change("pin" if pinned else "unpin", fresh=False) as change:
+        with self.memory.change("pin" if pinned else "unpin", fresh=False) as transaction:
             for info in infos:
                 keys = self._pin_keys(info, pinned)
                 if keys:
-                    self._set(change, info, keys)
+                    self._set_keys(transaction, info, keys)
             # By pinning a note, the owner says that it is true.
             if pinned and isinstance(self.memory, ReviewVerbs):
-                self.memory.confirm(change, infos)
-        return self._after(change, infos)
+                self.memory.confirm(transaction, infos)
+        return self._after(transaction, infos)
 
     def _pin_keys(self, info: NoteInfo, pinned: bool) -> dict[str, Any]:
         """Return the header keys to change when a note is pinned or unpinned.
@@ -453,16 +468,17 @@ class Upkeep:
         """
         if self.engine.source(info.project).holds_entities:
             raise InvalidInput(f"{info.title} is in a graph file, where no pin is kept.")
-        if (flag(info.header.get("pinned")) is True) == pinned:
+        is_pinned = flag(info.header.get("pinned")) is True
+        if is_pinned == pinned:
             return {}
         return {"pinned": True if pinned else REMOVE}
 
-    def _after(self, change: Transaction, infos: Sequence[NoteInfo]) -> list[NoteInfo]:
+    def _after(self, transaction: Transaction, infos: Sequence[NoteInfo]) -> list[NoteInfo]:
         """Return the notes as the index knows them after a change.
 
         Notes that the change did not write are returned as they are.
         """
-        written_notes = {note.id: note for note in self._written_memories(change)}
+        written_notes = {note.id: note for note in self._written_memories(transaction)}
         return [written_notes.get(info.id, info) for info in infos]
 
     @verb
@@ -487,12 +503,15 @@ class Upkeep:
 
         Raises Conflict, Locked, NotFound.
         """
-        with self.memory.change("link", (CATEGORY_PROJECT, a.path), fresh=False) as change:
+        with self.memory.change("link", (CATEGORY_PROJECT, a.path), fresh=False) as transaction:
             for info, partner in ((a, b), (b, a)):
+                # Raises Conflict if the memory has changed, even if it is not written.
                 self._as_read(info)
                 if partner.id not in info.links:
-                    self._set(change, info, writing.linked_keys(info, partner), touch=True)
-        return self._written_memories(change)
+                    self._set_keys(
+                        transaction, info, writing.linked_keys(info, partner), touch=True
+                    )
+        return self._written_memories(transaction)
 
     @verb
     def derive(
@@ -508,15 +527,15 @@ class Upkeep:
         Returns both memories, the new one first. Raises Conflict, Locked, NotFound, and Exists if
         the id of the record is taken.
         """
-        with self.memory.change(verb, fresh=False) as change:
+        with self.memory.change(verb, fresh=False) as transaction:
             if self._info_of_id(record.id) is not None:
                 raise Exists(record.id)
-            change.made_from.append(source.provenance)
+            transaction.made_from.append(source.provenance)
             linked_record = replace(record, links=(*record.links, source.id))
-            self._put_record(change, linked_record, before=None, taken_paths=set())
+            self._put_record(transaction, linked_record, before=None, taken_paths=set())
             keys_of_source = {"links": [*source.links, record.id], **keys}
-            self._set(change, source, keys_of_source, touch=True)
-        return self._written_memories(change)
+            self._set_keys(transaction, source, keys_of_source, touch=True)
+        return self._written_memories(transaction)
 
     @verb
     def merge(self, survivor: NoteInfo, other: NoteInfo, added: str = "") -> list[NoteInfo]:
@@ -531,7 +550,7 @@ class Upkeep:
         Returns the memories that were written: the survivor, and the memories that linked to
         `other`. Raises Conflict, Locked, NotFound.
         """
-        with self.memory.change("merge", fresh=False) as change:
+        with self.memory.change("merge", fresh=False) as transaction:
             other_file, _ = self._as_read(other)
             survivor_file, text = self._as_read(survivor)
             new_names = _names_to_take_over(
@@ -551,7 +570,7 @@ class Upkeep:
             data = writing.with_keys(survivor, text, keys, now)
             writing.place_memory(
                 self.memory,
-                change,
+                transaction,
                 info=survivor,
                 file=survivor_file,
                 data=data,
@@ -560,11 +579,11 @@ class Upkeep:
                 scope=survivor.scope,
             )
 
-            change.remove(CATEGORY_PROJECT, other.path, other_file, scope=other.scope)
+            transaction.remove(CATEGORY_PROJECT, other.path, other_file, scope=other.scope)
             for holder in self._index.notes.holding_link(other.id):
                 if holder.row not in (survivor.row, other.row):
-                    self._redirect_link(change, holder, other.id, survivor.id)
-        return self._written_memories(change)
+                    self._redirect_link(transaction, holder, other.id, survivor.id)
+        return self._written_memories(transaction)
 
     @verb
     def join(self, survivor: NoteInfo, other: NoteInfo, added: str) -> None:
@@ -575,7 +594,9 @@ class Upkeep:
         If notes link to `other` by its name, the name becomes an alias of the survivor, so that the
         links then lead to the survivor. Raises Conflict, Locked, NotFound.
         """
-        with self.memory.change("merge", (survivor.project, survivor.path), fresh=False) as change:
+        with self.memory.change(
+            "merge", (survivor.project, survivor.path), fresh=False
+        ) as transaction:
             other_file, _ = self._as_read(other)
             file, text = self._as_read(survivor)
             longer = Append(added).apply(text).text if added else text
@@ -587,10 +608,10 @@ class Upkeep:
                 keys |= writing.links_without(survivor, other.id)
             if keys:
                 longer = writing.with_keys(survivor, longer, keys).decode()
-            change.put(
+            transaction.put(
                 survivor.project, survivor.path, longer.encode(), old=file, scope=survivor.scope
             )
-            writing.remove_note(self.memory, change, (other, other_file), survivor=survivor)
+            writing.remove_note(self.memory, transaction, (other, other_file), survivor=survivor)
 
     def _names_that_lead_on(self, survivor: NoteInfo, other: NoteInfo) -> dict[str, Any]:
         """Return the header keys that make links to the name of `other` lead to the survivor.
@@ -606,7 +627,9 @@ class Upkeep:
             return {}
         return {"aliases": [*survivor.aliases, *new_names]}
 
-    def _redirect_link(self, change: Transaction, holder: NoteInfo, old: str, new: str) -> None:
+    def _redirect_link(
+        self, transaction: Transaction, holder: NoteInfo, old: str, new: str
+    ) -> None:
         """Add the step that replaces the id `old` in the links of a memory by the id `new`.
 
         holder: the memory. Nothing is done if it is locked or its header is broken.
@@ -614,16 +637,16 @@ class Upkeep:
         if holder.project not in MEMORY_PROJECTS or holder.locked or holder.is_broken:
             return
         ids = [new if link == old else link for link in holder.links]
-        writing.set_keys(self.memory, change, holder, {"links": list(dict.fromkeys(ids))})
+        writing.set_keys(self.memory, transaction, holder, {"links": list(dict.fromkeys(ids))})
 
-    def _written_memories(self, change: Transaction) -> list[NoteInfo]:
+    def _written_memories(self, transaction: Transaction) -> list[NoteInfo]:
         """Return the memories that a change wrote, as the index knows them.
 
         Other files are not checked for changes, because that would cost more than the change
         itself.
         """
         written_notes: list[NoteInfo] = []
-        for step in change.steps:
+        for step in transaction.steps:
             if step.do != StepKind.PUT or step.project == PRIVATE:
                 continue
             info = self._index.notes.get(step.project, step.path)
@@ -673,15 +696,15 @@ class Upkeep:
             owner = self.memory.as_caller(agent=None)
             # The change is listed under no note.
             no_place = ("", "")
-            with owner.change(FOLD, no_place, fresh=False) as change:
+            with owner.change(FOLD, no_place, fresh=False) as transaction:
                 for info in infos:
-                    if len(change.steps) >= FOLDED_AT_ONCE:
+                    if len(transaction.steps) >= FOLDED_AT_ONCE:
                         break
                     if not info.locked and not info.is_broken:
-                        self._fold_into(change, info, rows[info.id])
-            return len(change.folded)
+                        self._fold_into(transaction, info, rows[info.id])
+            return len(transaction.folded)
 
-    def _fold_into(self, change: Transaction, info: NoteInfo, row: ReadRow) -> None:
+    def _fold_into(self, transaction: Transaction, info: NoteInfo, row: ReadRow) -> None:
         """Add the step that writes the counted reads of a note into its header.
 
         row: the reads of the note in the log. If the header cannot be written, no step is added and
@@ -695,8 +718,8 @@ class Upkeep:
             data = SetKeys(keys, ordered).apply(text).text.encode()
         except (NotFound, NotText, ValueError):
             return
-        change.put(info.project, info.path, data, old=file, scope=info.scope, kept=False)
-        change.folded[info.id] = row
+        transaction.put(info.project, info.path, data, old=file, scope=info.scope, kept=False)
+        transaction.folded[info.id] = row
 
 
 def _folded_keys(info: NoteInfo, row: ReadRow, before: int) -> dict[str, Any]:
@@ -816,7 +839,7 @@ def _merged_header(
     if survivor.header.get("valid_from"):
         keys["valid_from"] = min(_first_valid(survivor), _first_valid(merged_note))
     # The survivor expires only if both memories would.
-    are_both_in_inbox = survivor.phase == merged_note.phase == model.INBOX
+    are_both_in_inbox = survivor.phase == model.INBOX and merged_note.phase == model.INBOX
     if are_both_in_inbox and survivor.expires and merged_note.expires:
         keys["expires_at"] = max(survivor.expires, merged_note.expires, key=parse_stamp)
     if _is_sorted_by_merge(survivor, merged_note):

@@ -239,7 +239,9 @@ class Gate:
                     for other, other_spot in zip(secrets, spots, strict=True)
                     if other is not secret
                 ]
-                raise SecretRefused(rule.id, rule.why, spot.position, spot.line, others)
+                raise SecretRefused(
+                    rule=rule.id, why=rule.why, where=spot.position, line=spot.line, others=others
+                )
             notices.append(
                 f"{spot.place}, {spot.position}: looks like {rule.why} (rule {rule.id}); {outcome}"
             )
@@ -504,16 +506,16 @@ def check_limits(
     removed = sum(step.do == StepKind.REMOVE for step in steps)
     # A note that is moved to another file is removed and created.
     new_notes = _DailyLimit(
-        "agent_notes_per_day",
-        settings.agent_notes_per_day,
-        "new notes",
+        key="agent_notes_per_day",
+        limit=settings.agent_notes_per_day,
+        unit="new notes",
         used=use.notes,
         added=max(created - removed, 0),
     )
     new_bytes = _DailyLimit(
-        "agent_bytes_per_day",
-        settings.agent_bytes_per_day,
-        "bytes",
+        key="agent_bytes_per_day",
+        limit=settings.agent_bytes_per_day,
+        unit="bytes",
         used=use.bytes,
         added=sum(len(step.data or b"") for step in puts),
     )

@@ -78,9 +78,10 @@ def check_etag(info: NoteInfo, file: File, checksum: str) -> None:
 
 def set_keys(
     session: HomeSession,
-    change: Transaction,
+    transaction: Transaction,
     info: NoteInfo,
     keys: Mapping[str, Any],
+    *,
     file: File | None = None,
     text: str = "",
 ) -> Step:
@@ -98,7 +99,7 @@ def set_keys(
     if info.project in MEMORY_PROJECTS:
         keys = {**keys, "updated_at": stamp(now)}
     data = with_keys(info, text, keys, now)
-    return change.put(info.project, info.path, data, old=file, scope=info.scope)
+    return transaction.put(info.project, info.path, data, old=file, scope=info.scope)
 
 
 def with_keys(
@@ -169,7 +170,7 @@ def encoded(text: str) -> bytes:
 
 def place_memory(
     session: HomeSession,
-    change: Transaction,
+    transaction: Transaction,
     info: NoteInfo,
     file: File,
     data: bytes,
@@ -190,7 +191,7 @@ def place_memory(
     """
     # It is in the right folder, and stays there.
     if info.project == project and info.path.startswith(f"{category}/"):
-        change.put(project, info.path, data, old=file, scope=scope)
+        transaction.put(project, info.path, data, old=file, scope=scope)
         return
     path = free_path(
         session,
@@ -202,8 +203,8 @@ def place_memory(
     )
     if taken_paths is not None:
         taken_paths.add(path.lower())
-    change.put(project, path, data, mode=file.mode, scope=scope)
-    change.remove(info.project, info.path, file, scope=info.scope)
+    transaction.put(project, path, data, mode=file.mode, scope=scope)
+    transaction.remove(info.project, info.path, file, scope=info.scope)
 
 
 def free_path(
@@ -265,7 +266,7 @@ def pinned_down(info: NoteInfo) -> dict[str, Any]:
 
 def remove_note(
     session: HomeSession,
-    change: Transaction,
+    transaction: Transaction,
     *removed: tuple[NoteInfo, File],
     survivor: NoteInfo | None = None,
 ) -> None:
@@ -276,7 +277,7 @@ def remove_note(
         None if the caller writes no other note.
     """
     for info, file in removed:
-        change.remove(info.project, info.path, file, scope=info.scope)
+        transaction.remove(info.project, info.path, file, scope=info.scope)
     # The places of notes whose links are not changed.
     excluded_places = {(info.project, info.path) for info, _ in removed}
     if survivor is not None:
@@ -294,7 +295,8 @@ def remove_note(
         # A locked or unreadable note keeps its link, and `memory doctor` reports the link.
         with suppress(MemorandaError):
             file, text = editable(session, note)
-            set_keys(session, change, note, links_without(note, *ids), file, text)
+            keys = links_without(note, *ids)
+            set_keys(session, transaction, note, keys, file=file, text=text)
 
 
 def linked_keys(info: NoteInfo, partner: NoteInfo) -> dict[str, Any]:
@@ -391,13 +393,15 @@ def _check_header(note: Note, before: Note | None, identity: str | None) -> None
     if before is None:
         before = _without_header()
     former_id = before.id if before.own_id else None
+    # An agent may keep the id of a note. A new id is only one that the program gave.
     if note.own_id and note.id not in (former_id, identity):
         raise InvalidInput(
             "The frontmatter key `id` is given by the memory, not by an agent. Leave it out."
         )
     if note.locked and not before.locked:
         raise InvalidInput("The frontmatter key `locked` is for the owner. Leave it out.")
-    if note.header.get("merged") not in (None, before.header.get("merged")):
+    merged = note.header.get("merged")
+    if merged is not None and merged != before.header.get("merged"):
         raise InvalidInput(
             "The frontmatter key `merged` is written by merging, not by an agent. Leave it out."
         )

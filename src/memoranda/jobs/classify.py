@@ -19,14 +19,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import cache
-from itertools import chain, compress
+from itertools import chain
 from math import log, sqrt
-from operator import add, itemgetter
+from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from memoranda.engine.embedding import known_texts
-from memoranda.jobs.dedup import ENDING
+from memoranda.jobs.dedup import ENDING, neighbouring_pairs
 from memoranda.jobs.job import OWNER, SET_BY, Action, MemoryState
 from memoranda.note.model import INBOX
 from memoranda.text.standing import LIKING, preference_words
@@ -345,7 +345,9 @@ def _by_table(classified: Classified, best_score: int) -> CategoryChoice:
     ]
     reason = f"{category} ({', '.join(classified.words)})"
     second = equal_categories[0] if equal_categories else None
-    return CategoryChoice(category, "table", reason, classified.words, second)
+    return CategoryChoice(
+        category=category, layer="table", reason=reason, words=classified.words, second=second
+    )
 
 
 def _by_time(times: Iterable[timephrase.Reading | None]) -> CategoryChoice | None:
@@ -559,7 +561,8 @@ def _word_features(text: str) -> list[str]:
     for word_index, word in enumerate(ENDING.sub("", text_words).split()):
         is_first = word_index == 0
         if not word.isascii() and is_cjk(word):
-            features += [*word, *map(add, word, word[1:])]
+            # Its characters, and their pairs.
+            features += [*word, *neighbouring_pairs(word)]
             if is_first:
                 features += [f"^{word[0]}", f"^{word[:2]}"]
             continue
@@ -588,7 +591,7 @@ def _form_features(text: str) -> list[str]:
     every_word = f" {first_word}{later_words}"
     # These words end with `s`, but are no verbs of an action.
     may_be_verb = first_word not in ("this", "is", "always", "his", "its")
-    forms = {
+    has_form = {
         "#name": _NAME.search(later_words),
         "#number": any(map(str.isdigit, latin_words)),
         "#does": first_word.endswith("s") and may_be_verb,
@@ -596,8 +599,9 @@ def _form_features(text: str) -> list[str]:
         "#of": "'s " in every_word,
         "#did": "ed " in every_word,
     }
-    features = list(compress(forms, forms.values()))
-    features += map("#".__add__, dict.fromkeys(_MARK.findall(text)))
+    features = [form for form, is_so in has_form.items() if is_so]
+    # Each mark once, in the order of the text.
+    features += [f"#{mark}" for mark in dict.fromkeys(_MARK.findall(text))]
     # Texts of about the same length have one feature: `#words0` is for less than 4 words.
     if latin_words:
         features.append(f"#words{min(4, len(latin_words) // 4)}")
@@ -734,7 +738,9 @@ def _table() -> tuple[tuple[str, ...], dict[str, list[_Entry]]]:
         lower_word = word.lower()
         is_exact = kind == "exact"
         letters = word if is_exact else lower_word
-        entry = _Entry(word, letters, category, _WEIGHTS[kind], is_exact)
+        entry = _Entry(
+            word=word, letters=letters, category=category, weight=_WEIGHTS[kind], is_exact=is_exact
+        )
         first_word = _WORD_START.findall(lower_word)[0]
         entries_by_first_word.setdefault(first_word, []).append(entry)
     return tuple(tables), entries_by_first_word

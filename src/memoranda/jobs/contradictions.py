@@ -194,11 +194,11 @@ def _note_question(memory: MemorySession, pair: Contradiction) -> ReviewItem:
         f' or "{new.claim.value}" ({day_of(new.info, zone)})?{_weights(pair)}'
     )
     return ReviewItem(
-        pair.key,
-        KIND,
-        " ".join(text.split()),
-        (old.info.id, new.info.id),
-        _CHOICES,
+        key=pair.key,
+        kind=KIND,
+        text=" ".join(text.split()),
+        refs=(old.info.id, new.info.id),
+        choices=_CHOICES,
         subject=old.claim.value,
         quotes=tuple(_quote(pair, side) for side in (old, new)),
     )
@@ -243,11 +243,11 @@ def _line_question(memory: MemorySession, pair: LinePair) -> ReviewItem:
     day = day_of(pair.info, memory.settings.zone)
     text = f'{pair.first.name} "{pair.first.value}" ({day}) or "{pair.second.value}" ({day})?'
     return ReviewItem(
-        pair.key,
-        KIND,
-        " ".join(text.split()),
-        pair.refs,
-        _CHOICES,
+        key=pair.key,
+        kind=KIND,
+        text=" ".join(text.split()),
+        refs=pair.refs,
+        choices=_CHOICES,
         subject=pair.first.value,
         quotes=tuple(
             Quote(line.name, line.value, line.number) for line in (pair.first, pair.second)

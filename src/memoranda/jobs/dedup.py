@@ -72,13 +72,19 @@ def han_runs(lower_text: str) -> list[str]:
     return _HAN_RUN.findall(lower_text)
 
 
+def neighbouring_pairs(characters: str) -> Iterator[str]:
+    """Return the pairs of neighbouring characters: `喝绿茶` has `喝绿` and `绿茶`."""
+    # Faster than a loop, and there may be many thousand texts.
+    return map(add, characters, characters[1:])
+
+
 def terms(lower_text: str) -> frozenset[str]:
     """Return the words of a text and its pairs of neighbouring Han characters.
 
     `tea 喝绿茶` has the terms `tea`, `喝绿` and `绿茶`.
     """
-    pairs = (map(add, run, run[1:]) for run in han_runs(lower_text))
-    return frozenset(words(lower_text)).union(*pairs)
+    pairs_of_runs = map(neighbouring_pairs, han_runs(lower_text))
+    return frozenset(words(lower_text)).union(*pairs_of_runs)
 
 
 ENDING = re.compile(r"(?<=[^\W_]{3})(?:ing|ed|es|s|ly)(?![^\W_])")
@@ -190,7 +196,16 @@ def plan_duplicates(memories: Sequence[MemoryState], job: str = "consolidate") -
         survivor_id = merge.survivor.memory.id
         reason = f"{relation} {survivor_id[:8]}"
         duplicate = merge.duplicate.memory
-        actions.append(Action(job, MERGE, duplicate.id, reason, duplicate.path, target=survivor_id))
+        actions.append(
+            Action(
+                job=job,
+                verb=MERGE,
+                id=duplicate.id,
+                reason=reason,
+                path=duplicate.path,
+                target=survivor_id,
+            )
+        )
     return actions
 
 
@@ -295,7 +310,11 @@ def plan_similar(memories: Sequence[MemoryState]) -> list[Action]:
     paths = {memory.id: memory.path for memory in remaining}
     for kind, pair in links:
         reason = f"{kind} {pair.score:.2f}"
-        actions.append(Action(DREAM, LINK, pair.a, reason, paths[pair.a], target=pair.b))
+        actions.append(
+            Action(
+                job=DREAM, verb=LINK, id=pair.a, reason=reason, path=paths[pair.a], target=pair.b
+            )
+        )
     return actions
 
 
@@ -429,7 +448,11 @@ def _statement_of(text: str) -> _Statement:
     """Split a text into words and content. A Chinese character is a word."""
     all_words = list[str]()
     for word in tokens(lower_form(text)):
-        all_words += word if is_cjk(word) else (word,)
+        if is_cjk(word):
+            # Each character of a run counts as a word.
+            all_words += list(word)
+        else:
+            all_words.append(word)
     return _Statement(tuple(all_words), frozenset(map(_content, all_words)) - {""})
 
 
@@ -528,7 +551,8 @@ def _has_swapped_halves(words: Sequence[str], other_words: Sequence[str]) -> boo
     position = doubled_words.find(joined_words)
     while position >= 0:
         first_half_size = doubled_words.count(_SEPARATOR, 0, position)
-        if _LEAST_CLAUSE_WORDS <= first_half_size <= len(words) - _LEAST_CLAUSE_WORDS:
+        second_half_size = len(words) - first_half_size
+        if min(first_half_size, second_half_size) >= _LEAST_CLAUSE_WORDS:
             return True
         position = doubled_words.find(joined_words, position + 1)
     return False

@@ -234,7 +234,9 @@ def _plan_wikilinks(
             continue
         are_linked = a.id in b.links and b.id in a.links
         if not are_linked:
-            action = Action(DREAM, LINK, a.id, link.reason, a.path, target=b.id)
+            action = Action(
+                job=DREAM, verb=LINK, id=a.id, reason=link.reason, path=a.path, target=b.id
+            )
             actions_by_pair.setdefault(frozenset((a.id, b.id)), action)
     return list(actions_by_pair.values())
 
@@ -368,7 +370,16 @@ def proposed_links(
         for link in links:
             if limits.take(link.a, link.b):
                 path = states[link.a].path
-                proposals.append(Action(DREAM, LINK, link.a, link.reason, path, target=link.b))
+                proposals.append(
+                    Action(
+                        job=DREAM,
+                        verb=LINK,
+                        id=link.a,
+                        reason=link.reason,
+                        path=path,
+                        target=link.b,
+                    )
+                )
     return proposals
 
 

@@ -197,7 +197,8 @@ class MemoryState:
 def _header_text(header: Mapping[str, Any], key: str) -> str | None:
     """Return the value of a header key as text. None if the key is missing or empty."""
     value = header.get(key)
-    return None if value in (None, "") else str(value)
+    is_empty = value is None or value == ""
+    return None if is_empty else str(value)
 
 
 def states_of(
@@ -411,7 +412,7 @@ class Round:
         self.dry_run = dry_run
         self._stop = stop
         self._progress = progress
-        # None: they must be read before the next job.
+        # The states of all memories. None if they must be read before the next job.
         self._memories: list[MemoryState] | None = None
         # The categories of the memories that jobs may not touch.
         self._excluded_categories: set[str] = set()
@@ -500,7 +501,8 @@ class Round:
                 infos[written_info.id] = written_info
         except CHANGED_MEANWHILE:
             return False
-        if action.verb in (*_REMOVING, MERGE):
+        takes_memory_away = action.verb in _REMOVING or action.verb == MERGE
+        if takes_memory_away:
             infos.pop(action.id, None)
         return True
 

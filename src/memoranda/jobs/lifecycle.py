@@ -142,7 +142,9 @@ def plan_decay(
         if careful and _is_left_alone(memory, settings):
             continue
         reason = f"never read since {stamp(memory.created)}"
-        actions.append(Action("decay", "decay", memory.id, reason, memory.path))
+        actions.append(
+            Action(job="decay", verb="decay", id=memory.id, reason=reason, path=memory.path)
+        )
     return actions
 
 
@@ -300,7 +302,13 @@ def plan_upgrade_of(
         return None
     reason = f"asked for: {category}"
     return Action(
-        "upgrade", "upgrade", memory.id, reason, memory.path, category=category, set_by=set_by
+        job="upgrade",
+        verb="upgrade",
+        id=memory.id,
+        reason=reason,
+        path=memory.path,
+        category=category,
+        set_by=set_by,
     )
 
 
@@ -509,7 +517,7 @@ class _Idle(NamedTuple):
 
 
 @dataclass(slots=True)
-class _Findings:
+class _FindingCount:
     """How many actions the four jobs of a round found, and how many of the jobs failed."""
 
     number: int = 0
@@ -553,7 +561,7 @@ class Scheduler:
             return [("sync", self._sync), *own_steps]
         turn = Round(self.memory, stop=self.stop)
         # All jobs of the round share it.
-        findings = _Findings()
+        findings = _FindingCount()
         jobs = [
             (name, partial(self._job, turn, name, plan, findings)) for name, plan in ROUND.items()
         ]
@@ -631,7 +639,7 @@ class Scheduler:
         embedded_count = 0
         trouble = ""
         try:
-            embedded_count = Embedding(self.memory).some(seconds, stop=self.stop)
+            embedded_count = Embedding(self.memory).embed_some(seconds, stop=self.stop)
             if not embedded_count and not self.stop():
                 embedded_count = learn(self.memory.settings)
         except MemorandaError as error:
@@ -643,7 +651,7 @@ class Scheduler:
         self._trouble = trouble
         return embedded_count
 
-    def _job(self, turn: Round, name: str, plan: Plan, findings: _Findings) -> int:
+    def _job(self, turn: Round, name: str, plan: Plan, findings: _FindingCount) -> int:
         """Run one of the four jobs, unless there is nothing to do. Returns the number of actions.
 
         There is nothing to do if the jobs found nothing in an earlier round, no memory has changed

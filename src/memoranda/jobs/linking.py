@@ -21,11 +21,10 @@ from datetime import datetime
 from functools import cache
 from heapq import heapify, heappop, heappush, nsmallest
 from itertools import chain
-from operator import add
 from pathlib import Path
 from typing import NamedTuple
 
-from memoranda.jobs.dedup import han_runs, lower_form, words
+from memoranda.jobs.dedup import han_runs, lower_form, neighbouring_pairs, words
 from memoranda.jobs.job import DREAM, LINK, Action, MemoryState, linked_pairs
 from memoranda.note.model import ORGANIZED, REMINDERS
 
@@ -98,7 +97,7 @@ def evidence_pairs(lower_text: str) -> set[str]:
     """
     pairs: set[str] = set()
     for run in han_runs(without_wikilinks(lower_text)):
-        pairs.update(map(add, run, run[1:]))
+        pairs.update(neighbouring_pairs(run))
     return pairs - _stop_words()
 
 
@@ -196,7 +195,14 @@ def plan_links(memories: Sequence[MemoryState], now: datetime | None = None) -> 
         if evidence.score == -likely.negative_score:
             reason = ", ".join(evidence.reasons)
             actions.append(
-                Action(DREAM, LINK, states[a].id, reason, states[a].path, target=states[b].id)
+                Action(
+                    job=DREAM,
+                    verb=LINK,
+                    id=states[a].id,
+                    reason=reason,
+                    path=states[a].path,
+                    target=states[b].id,
+                )
             )
             pairs.links.update((a, b))
         elif evidence.score >= LEAST_SCORE:
@@ -265,7 +271,9 @@ class _Pairs:
         """Return how many related pairs were linked at `time`: both memories were updated then."""
         count = 0
         for a, b in self.related:
-            if self.memories[a].updated == time == self.memories[b].updated:
+            is_a_updated_then = self.memories[a].updated == time
+            is_b_updated_then = self.memories[b].updated == time
+            if is_a_updated_then and is_b_updated_then:
                 count += 1
         return count
 
@@ -349,8 +357,9 @@ class _Pairs:
         if pairs:
             for phrase in phrases(marked_a.memory.content, pairs):
                 # A phrase is as rare as its rarest pair.
-                pairs_of_phrase = map(add, phrase, phrase[1:])
-                terms.append((min(self._term_counts[pair] for pair in pairs_of_phrase), phrase))
+                pairs_of_phrase = neighbouring_pairs(phrase)
+                count = min(self._term_counts[pair] for pair in pairs_of_phrase)
+                terms.append((count, phrase))
                 is_long = len(phrase) >= 4
                 if is_long:
                     long_phrase_count += 1
@@ -377,7 +386,7 @@ def phrases(content: str, pairs: Iterable[str]) -> list[str]:
     used_pairs = set[str]()
     pieces = _pieces_of(content, set(pairs))
     for piece in sorted(pieces, key=len, reverse=True):
-        piece_pairs = set(map(add, piece, piece[1:]))
+        piece_pairs = set(neighbouring_pairs(piece))
         if used_pairs.isdisjoint(piece_pairs):
             phrase_list.append(piece)
         used_pairs |= piece_pairs
@@ -392,7 +401,7 @@ def _pieces_of(content: str, pairs: Container[str]) -> list[str]:
     pieces: list[str] = []
     for run in han_runs(without_wikilinks(lower_form(content))):
         piece = ""
-        for pair in map(add, run, run[1:]):
+        for pair in neighbouring_pairs(run):
             if pair not in pairs:
                 pieces.append(piece)
                 piece = ""

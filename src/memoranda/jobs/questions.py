@@ -104,7 +104,9 @@ def _merges(memory: MemorySession) -> Iterator[ReviewItem]:
             ("n", "keep both"),
         )
         refs = (pair.a, pair.b)
-        yield ReviewItem(key, "merge", text, refs, choices, subject=first_text)
+        yield ReviewItem(
+            key=key, kind="merge", text=text, refs=refs, choices=choices, subject=first_text
+        )
 
 
 def _categories(memory: MemorySession) -> Iterator[ReviewItem]:
@@ -227,11 +229,11 @@ def _doubtful(memory: MemorySession) -> Iterable[tuple[ReviewItem, Action]]:
         key = f"reminder:{action.id}"
         due = Reminder.of(action.record.further).due
         item = ReviewItem(
-            key,
-            "reminder",
-            text,
-            refs,
-            choices,
+            key=key,
+            kind="reminder",
+            text=text,
+            refs=refs,
+            choices=choices,
             subject=subject,
             due=due,
             phrase=action.phrase or "",
@@ -264,11 +266,11 @@ def _outdated(memory: MemorySession) -> Iterator[ReviewItem]:
         text = f'Keep the reminder "{subject}"{when}? Its memory {why}'
         mark = sha256((present_text or "").encode("utf-8", "surrogatepass"))[:8]
         yield ReviewItem(
-            f"{_OUTDATED_PREFIX}{id}:{mark}",
-            "reminder",
-            text,
-            (id,),
-            (("y", "keep it"), ("n", "delete it")),
+            key=f"{_OUTDATED_PREFIX}{id}:{mark}",
+            kind="reminder",
+            text=text,
+            refs=(id,),
+            choices=(("y", "keep it"), ("n", "delete it")),
             subject=subject,
             due=reminder.due,
         )
@@ -318,7 +320,9 @@ def _merge(memory: MemorySession, item: ReviewItem, choice: str) -> bool:
         return False
     first, second = item.refs
     survivor, duplicate = (first, second) if choice == "1" else (second, first)
-    action = Action("review", MERGE, duplicate, "asked for", "", target=survivor)
+    action = Action(
+        job="review", verb=MERGE, id=duplicate, reason="asked for", path="", target=survivor
+    )
     return _carry_out(memory, action)
 
 

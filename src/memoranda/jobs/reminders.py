@@ -42,8 +42,8 @@ SECONDS = 5.0
 _MOST_NOTIFICATION_CHARACTERS = 100
 
 
-class _Due(NamedTuple):
-    """A reminder to fire.
+class _DueReminder(NamedTuple):
+    """A reminder that is due, and is to fire.
 
     info: the reminder.
     moment: when it is due.
@@ -116,6 +116,18 @@ def store_all(
     return memory.write_many(drafts)
 
 
+class _DatedReminder(NamedTuple):
+    """A reminder with its time."""
+
+    due: datetime
+    info: NoteInfo
+    reminder: Reminder
+
+    def order(self) -> tuple[datetime, str]:
+        """The sort key: the next one first, and a fixed order for the same time."""
+        return self.due, self.info.id
+
+
 def listed(memory: MemorySession, *, fired: bool = False) -> list[tuple[NoteInfo, Reminder]]:
     """Return the reminders that the caller sees and that will still fire, the next one first.
 
@@ -123,8 +135,7 @@ def listed(memory: MemorySession, *, fired: bool = False) -> list[tuple[NoteInfo
 
     fired: whether to return all reminders, also those that have fired.
     """
-    # (due, id, info, reminder), of which the first two are the order.
-    dated: list[tuple[datetime, str, NoteInfo, Reminder]] = []
+    dated: list[_DatedReminder] = []
     undated: list[tuple[NoteInfo, Reminder]] = []
     for info in Pending(memory).reminders():
         reminder = Reminder.of(info.header)
@@ -132,11 +143,11 @@ def listed(memory: MemorySession, *, fired: bool = False) -> list[tuple[NoteInfo
         if not is_listed or not memory.sees(info.scope):
             continue
         if reminder.due:
-            dated.append((reminder.due, info.id, info, reminder))
+            dated.append(_DatedReminder(reminder.due, info, reminder))
         else:
             undated.append((info, reminder))
-    dated.sort(key=lambda row: row[:2])
-    return [*((info, reminder) for _, _, info, reminder in dated), *undated]
+    dated.sort(key=_DatedReminder.order)
+    return [*((item.info, item.reminder) for item in dated), *undated]
 
 
 def acknowledge(memory: MemorySession, ref: str) -> NoteInfo:
@@ -147,7 +158,7 @@ def acknowledge(memory: MemorySession, ref: str) -> NoteInfo:
     """
     now = memory.clock()
 
-    def keys(reminder: Reminder) -> dict[str, Any] | None:
+    def keys_once_acknowledged(reminder: Reminder) -> dict[str, Any] | None:
         """Return the new header keys. None if the reminder was acknowledged before."""
         if reminder.is_done:
             return None
@@ -162,7 +173,7 @@ def acknowledge(memory: MemorySession, ref: str) -> NoteInfo:
         new_keys["acked_at"] = stamp(now)
         return new_keys
 
-    return _change_header(memory, ref, DONE, keys)
+    return _change_header(memory, ref, DONE, keys_once_acknowledged)
 
 
 def snooze(memory: MemorySession, ref: str, when: str) -> NoteInfo:
@@ -173,7 +184,7 @@ def snooze(memory: MemorySession, ref: str, when: str) -> NoteInfo:
     """
     reading = read_time(memory, when)
 
-    def keys(reminder: Reminder) -> dict[str, Any]:
+    def keys_once_snoozed(reminder: Reminder) -> dict[str, Any]:
         """Return the new header keys."""
         if reminder.repeat:
             return reminder.put_off(reading.due, memory.clock(), memory.settings.reading_zone)
@@ -182,7 +193,7 @@ def snooze(memory: MemorySession, ref: str, when: str) -> NoteInfo:
         # It fires once at the new time, even if `when` names a repetition
         return new_keys | {"repeat": REMOVE, SNOOZED: stamp(reading.due)}
 
-    return _change_header(memory, ref, SNOOZE, keys)
+    return _change_header(memory, ref, SNOOZE, keys_once_snoozed)
 
 
 def reschedule(memory: MemorySession, ref: str, when: str) -> NoteInfo:
@@ -195,21 +206,24 @@ def reschedule(memory: MemorySession, ref: str, when: str) -> NoteInfo:
     # time has them, too.
     former_keys = ("fired_at", "acked_at", "all_day", "repeat", SNOOZED, FIRED_FOR)
 
-    def keys(reminder: Reminder) -> dict[str, Any]:
-        """Return the new header keys."""
+    def keys_of_new_time(reminder: Reminder) -> dict[str, Any]:
+        """Return the new header keys. The former ones of the reminder do not matter."""
         return dict.fromkeys(former_keys, REMOVE) | keys_of(reading)
 
-    return _change_header(memory, ref, "edit", keys)
+    return _change_header(memory, ref, "edit", keys_of_new_time)
 
 
 def _change_header(
-    memory: MemorySession, ref: str, verb: str, keys: Callable[[Reminder], dict[str, Any] | None]
+    memory: MemorySession,
+    ref: str,
+    verb: str,
+    new_keys_of: Callable[[Reminder], dict[str, Any] | None],
 ) -> NoteInfo:
     """Set header keys of a reminder, and return its new index entry.
 
     ref: the id of the reminder.
     verb: the verb in the history.
-    keys: returns the new keys for the present reminder, or None to change nothing.
+    new_keys_of: returns the new keys for the present reminder, or None to change nothing.
     """
     upkeep = Upkeep(memory)
 
@@ -218,7 +232,7 @@ def _change_header(
         (info,) = infos
         if info.category != REMINDERS:
             raise InvalidInput(f"not a reminder: {info.id}")
-        new_keys = keys(Reminder.of(info.header))
+        new_keys = new_keys_of(Reminder.of(info.header))
         if new_keys is None:
             return info
         return upkeep.change(info, new_keys, verb, touch=False)
@@ -252,22 +266,22 @@ def notify(memory: MemorySession, *, dry_run: bool = False) -> Notified:
     now = memory.clock()
     pending = Pending(memory)
     # Before the lock, as this may take long.
-    due_infos = [item.info for item in _due(memory, pending, now, outdated_texts={})]
+    due_infos = [item.info for item in _reminders_to_fire(memory, pending, now, outdated_texts={})]
     outdated_texts = outdated(memory, due_infos)
     failure = None
     # In a dry run, the header keys by row that the files would get
     planned_keys = None
     if dry_run:
-        due = _due(memory, pending, now, outdated_texts)
-        planned_keys = {item.info.row: item.keys for item in due}
+        fired = _reminders_to_fire(memory, pending, now, outdated_texts)
+        planned_keys = {item.info.row: item.keys for item in fired}
     else:
-        due = _fire(memory, pending, now, outdated_texts)
+        fired = _fire(memory, pending, now, outdated_texts)
         # Without the lock: a desktop that hangs must not keep others from writing.
-        failure = _show_fired(memory, due)
+        failure = _show_fired(memory, fired)
     visible = [info for info in pending.reminders() if memory.sees(info.scope)]
     waiting = pending.listed(now, visible, planned_keys)
-    actions = tuple(_fire_action(memory, item) for item in due)
-    return Notified(tuple(item.info for item in due), len(waiting), actions, failure)
+    actions = tuple(_fire_action(memory, item) for item in fired)
+    return Notified(tuple(item.info for item in fired), len(waiting), actions, failure)
 
 
 def _fire(
@@ -275,7 +289,7 @@ def _fire(
     pending: Pending,
     now: datetime,
     outdated_texts: Mapping[str, str | None],
-) -> list[_Due]:
+) -> list[_DueReminder]:
     """Put the due reminders into the pending lists, and mark them as fired. Returns the marked ones.
 
     pending: keeps the pending lists.
@@ -284,21 +298,23 @@ def _fire(
         None for a text of a memory that is gone.
     """
     upkeep = Upkeep(memory)
-    fired: list[_Due] = []
+    fired: list[_DueReminder] = []
     with memory.exclusive():
-        due = _due(memory, pending, now, outdated_texts)
-        pending.refresh(now, {item.info.row: item.keys for item in due})
-        for item in due:
+        to_fire = _reminders_to_fire(memory, pending, now, outdated_texts)
+        # The lists come first: if this process dies, the reminder is shown, and fires again.
+        pending.refresh(now, {item.info.row: item.keys for item in to_fire})
+        for item in to_fire:
             # A reminder that somebody is just editing fires the next time.
             with suppress(*CHANGED_MEANWHILE):
                 info = upkeep.change(item.info, item.keys, FIRE, touch=False)
                 fired.append(item._replace(info=info))
-        if len(fired) < len(due):
+        # The lists must not show a reminder that did not fire.
+        if len(fired) < len(to_fire):
             pending.refresh(now)
     return fired
 
 
-def _show_fired(memory: MemorySession, fired: Sequence[_Due]) -> str | None:
+def _show_fired(memory: MemorySession, fired: Sequence[_DueReminder]) -> str | None:
     """Show reminders on the desktop. Returns the reason if that failed, or else None.
 
     fired: the reminders that just fired.
@@ -313,19 +329,25 @@ def _show_fired(memory: MemorySession, fired: Sequence[_Due]) -> str | None:
     return show(memory.settings, texts)
 
 
-def _fire_action(memory: MemorySession, item: _Due) -> Action:
+def _fire_action(memory: MemorySession, item: _DueReminder) -> Action:
     """Describe the firing of a reminder as an action."""
     local_time = item.moment.astimezone(memory.settings.reading_zone)
     path = f"{CATEGORY_PROJECT}/{item.info.path}"
-    return Action("notify", FIRE, item.info.id, f"due {local_time:%Y-%m-%d %H:%M}", path)
+    return Action(
+        job="notify",
+        verb=FIRE,
+        id=item.info.id,
+        reason=f"due {local_time:%Y-%m-%d %H:%M}",
+        path=path,
+    )
 
 
-def _due(
+def _reminders_to_fire(
     memory: MemorySession,
     pending: Pending,
     now: datetime,
     outdated_texts: Mapping[str, str | None],
-) -> list[_Due]:
+) -> list[_DueReminder]:
     """Return the reminders to fire that the caller sees, the oldest due first.
 
     pending: reads the reminders.
@@ -334,7 +356,7 @@ def _due(
         None for a text of a memory that is gone. These reminders get a remark.
     """
     settings = memory.settings
-    due_reminders: list[_Due] = []
+    due_reminders: list[_DueReminder] = []
     for info in pending.reminders():
         reminder = Reminder.of(info.header)
         may_change = memory.sees(info.scope) and not (info.locked or info.is_broken)
@@ -349,7 +371,7 @@ def _due(
         elif SOURCE_CHANGED in info.header:
             # The text is again as it was.
             keys[SOURCE_CHANGED] = REMOVE
-        due_reminders.append(_Due(info, reminder.due, keys))
+        due_reminders.append(_DueReminder(info, reminder.due, keys))
     return sorted(due_reminders, key=lambda item: (item.moment, item.info.id))
 
 

@@ -69,7 +69,9 @@ def plan_from_text(
     doubt: the doubt that the times must have. "" plans the sure reminders. VAGUE_DAY plans only
         those for days such as "Friday", which the owner must confirm.
     """
-    plan = _Plan(memories, settings, now, skipped, doubt)
+    plan = _ReminderPlan(
+        memories=memories, settings=settings, now=now, skipped=skipped, doubt=doubt
+    )
     actions = []
     for memory in memories:
         # A reminder has its time in the header, and its text may name the time again.
@@ -82,7 +84,7 @@ def plan_from_text(
     return actions
 
 
-class _Plan:
+class _ReminderPlan:
     """Decide for one time after the other whether it gets a reminder. See `plan_from_text`."""
 
     def __init__(
@@ -181,11 +183,11 @@ class _Plan:
             further=keys_of(reading) | {"reminder_of": memory.id},
         )
         return Action(
-            DREAM,
-            REMIND,
-            id,
-            f'"{reading.phrase}": {reading.reading}',
-            memory.path,
+            job=DREAM,
+            verb=REMIND,
+            id=id,
+            reason=f'"{reading.phrase}": {reading.reading}',
+            path=memory.path,
             target=memory.id,
             phrase=reading.phrase,
             record=record,
@@ -207,8 +209,11 @@ def _subject(text: str, phrase: str = "") -> frozenset[str]:
     words = set(tokens(lower_form(text))) - (stop_words() - _PERSONS) - _NO_SUBJECT
     subject: set[str] = set()
     for word in words:
-        # A run of CJK characters is split into its characters
-        subject.update(word if is_cjk(word) else (word,))
+        if is_cjk(word):
+            # Each character of a run counts as a word.
+            subject.update(word)
+        else:
+            subject.add(word)
     return frozenset(subject - _NO_SUBJECT)
 
 
@@ -291,7 +296,13 @@ def _made_reminder(memory: MemorySession, info: NoteInfo) -> _MadeReminder:
     (text,) = contents(memory, [info])
     subject = _subject(text, str(info.header.get("due_text") or ""))
     reminder = Reminder.of(info.header)
-    return _MadeReminder(info.id, info.header.get("reminder_of"), text.strip(), subject, reminder)
+    return _MadeReminder(
+        id=info.id,
+        source=info.header.get("reminder_of"),
+        text=text.strip(),
+        subject=subject,
+        reminder=reminder,
+    )
 
 
 def _other_texts(memory: MemorySession) -> list[_MemoryText]:
@@ -341,7 +352,9 @@ class _MemoryText:
 
     def asks_for(self, reminder: _MadeReminder) -> bool:
         """Whether the memory names the time of a reminder, and is about the same thing."""
-        if reminder.source in (self.memory.id, *self.memory.merged):
+        was_made_from_memory = reminder.source == self.memory.id
+        was_made_from_merged = reminder.source in self.memory.merged
+        if was_made_from_memory or was_made_from_merged:
             return self._still_asks_for(reminder)
         # A cheap check that spares reading the times of most memories.
         if not any(_may_be_same(reminder.subject, words) for _, words in self._paragraphs):

@@ -13,7 +13,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from operator import itemgetter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from memoranda.errors import PastTime, TimeRefused
 from memoranda.jobs.past import is_past
@@ -123,36 +123,49 @@ def times_of(memory: MemoryState, settings: Settings) -> Iterator[TextTime]:
     An hour later in the sentence belongs to the day before it: "Flight on 10 March, BA 117, at 7
     am".
     """
-    text = _MemoryText(memory, settings)
+    time_groups = _TimeGroups(memory, settings)
     yielded_keys: set[object] = set()
     # The groups that are an hour of an earlier day.
     hour_indexes: set[int] = set()
-    for index, ((start, end), outcome) in enumerate(text.groups):
-        if index in hour_indexes or text.ends_range(index):
+    for index, group in enumerate(time_groups.groups):
+        if index in hour_indexes or time_groups.ends_range(index):
             continue
-        place = text.place(start, end)
+        outcome = group.outcome
+        place = time_groups.place(group)
         if place.is_birthday:
-            outcome = text.yearly(outcome) or outcome
+            outcome = time_groups.yearly(outcome) or outcome
         elif not isinstance(outcome, TimeRefused) and outcome.is_explicit and outcome.all_day:
-            hours = text.hours_of(index, outcome, place)
+            hours = time_groups.hours_of(index, outcome, place)
             hour_indexes.update(hours)
-            outcome = text.with_hour(outcome, hours, place)
+            outcome = time_groups.with_hour(outcome, hours, place)
         # Two readings of one time in one paragraph are the same, and the first counts. An error is
         # told apart by its position, so that all errors are yielded.
-        key: object = start
+        key: object = group.start
         if not isinstance(outcome, TimeRefused):
             key = (place.paragraph, outcome.due, outcome.repeat)
         if key in yielded_keys:
             continue
         yielded_keys.add(key)
-        doubt = text.doubt(outcome, place)
+        doubt = time_groups.doubt(outcome, place)
         yield TextTime(place.paragraph, outcome.phrase, outcome, doubt)
 
 
-class _MemoryText:
+class _Group(NamedTuple):
+    """Words of a text that name one time.
+
+    start, end: the words are text[start:end].
+    outcome: the time as it was read, or the error for words that cannot be read.
+    """
+
+    start: int
+    end: int
+    outcome: Reading | TimeRefused
+
+
+class _TimeGroups:
     """The text of a memory, and its groups of time words.
 
-    groups: ((start, end), outcome) of each group, in the order of the text.
+    groups: each group, in the order of the text.
     """
 
     def __init__(self, memory: MemoryState, settings: Settings):
@@ -162,7 +175,8 @@ class _MemoryText:
         self._created = memory.created
         self._settings = settings
         self._zone = settings.reading_zone
-        self.groups = timephrase.read_all(self._text, memory.created, self._zone, settings.day_hour)
+        readings = timephrase.read_all(self._text, memory.created, self._zone, settings.day_hour)
+        self.groups = [_Group(start, end, outcome) for (start, end), outcome in readings]
         self._gaps = [mark.span() for mark in BLANK_LINE.finditer(self._text)]
         self._sentence_ends = [mark.span() for mark in _SENTENCE_END.finditer(self._text)]
 
@@ -170,12 +184,14 @@ class _MemoryText:
         """Whether a group is the end of a range: `11` in "from 9 to 11"."""
         if index == 0:
             return False
-        (_, end), _ = self.groups[index - 1]
-        (start, _), _ = self.groups[index]
-        return _TO.fullmatch(self._text, end, start) is not None
+        end_of_earlier = self.groups[index - 1].end
+        start = self.groups[index].start
+        return _TO.fullmatch(self._text, end_of_earlier, start) is not None
 
-    def place(self, start: int, end: int) -> _Place:
-        """Describe the surroundings of the time at text[start:end]."""
+    def place(self, group: _Group) -> _Place:
+        """Describe the surroundings of a group of time words."""
+        start = group.start
+        end = group.end
         first, last = _around(self._gaps, start, end, self._text)
         sentence_start, sentence_end = _around(self._sentence_ends, start, end, self._text)
         before = self._text[max(0, start - _CHARACTERS_AROUND_DAY) : start]
@@ -204,13 +220,16 @@ class _MemoryText:
 
         hours: dict[int, datetime] = {}
         next_groups = self.groups[index + 1 : index + 1 + _HOURS_LOOKED_AT]
-        for later_index, ((start, _), outcome) in enumerate(next_groups, index + 1):
-            if start >= place.end or getattr(outcome, "is_dated", False):
+        for later_index, group in enumerate(next_groups, index + 1):
+            is_in_sentence = group.start < place.end
+            # An hour after another day belongs to that day.
+            is_day = not isinstance(group.outcome, TimeRefused) and group.outcome.is_dated
+            if not is_in_sentence or is_day:
                 break
             if self.ends_range(later_index):
                 # The end of a range may be after midnight.
                 continue
-            words = f"{day.phrase} {outcome.phrase}"
+            words = f"{day.phrase} {group.outcome.phrase}"
             with suppress(TimeRefused):
                 reading = timephrase.read(words, self._created, self._zone, self._settings.day_hour)
                 is_hour = not (reading.all_day or reading.repeat)
@@ -242,9 +261,15 @@ class _MemoryText:
             reading = timephrase.read(outcome.phrase, _LONG_AGO, self._zone, settings.day_hour)
         except TimeRefused:
             return None
-        due = reading.due if isinstance(outcome, PastTime) else getattr(outcome, "due", None)
+        # The day of a birth is over. For any other time, the next such day is known.
+        if isinstance(outcome, PastTime):
+            due = reading.due
+        elif isinstance(outcome, TimeRefused):
+            return None
+        else:
+            due = outcome.due
         is_single_day = reading.all_day and not reading.repeat
-        if due is None or not is_single_day:
+        if not is_single_day:
             return None
         # Words such as "next Friday" name another day of the year if they are read at another time
         is_same_day = (due.month, due.day) == (reading.due.month, reading.due.day)

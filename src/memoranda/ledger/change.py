@@ -114,6 +114,16 @@ class Touched(ValueObject):
         return Location(self.project, self.path, self.root)
 
     @property
+    def path_after(self) -> str:
+        """The path after the step: the new one of what was moved. Any other step keeps the path."""
+        return self.to or self.path
+
+    @property
+    def place_after(self) -> Location:
+        """Where the file or folder is after a move, and before and after any other step."""
+        return Location(self.project, self.path_after, self.root)
+
+    @property
     def moves_folder(self) -> bool:
         """Whether the step moved a folder with everything in it. A folder has no text before."""
         return self.do == StepKind.MOVE and self.old is None
@@ -257,6 +267,16 @@ class Change(ValueObject):
             elif name in first_position_of_name:
                 moves[position] = first_position_of_name[name]
         return moves
+
+    def pairs_moved_by_rewriting(self) -> list[tuple[Touched, Touched]]:
+        """Return the moves of `moves_by_rewriting` as pairs of steps.
+
+        Each pair has the step that removed the file, and the step that wrote it elsewhere.
+        """
+        return [
+            (self.files[removed_position], self.files[written_position])
+            for removed_position, written_position in self.moves_by_rewriting().items()
+        ]
 
     def count_of_others(self) -> int:
         """Return how many notes this change wrote, removed or moved, without counting the first.

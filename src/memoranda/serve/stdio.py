@@ -145,7 +145,7 @@ def embed_some(memory: MemorySession) -> bool:
     """Embed waiting notes for a second, or until the server stops. Returns whether more may wait."""
     from memoranda.engine.embedding import Embedding
 
-    return Embedding(memory).some(_EMBED_SECONDS, stop=lambda: not may_wait()) > 0
+    return Embedding(memory).embed_some(_EMBED_SECONDS, stop=lambda: not may_wait()) > 0
 
 
 class StdioTransport:

@@ -86,7 +86,7 @@ def _whole_file(name: str, file: Path, tags: tuple[str, ...] = ()) -> Exported |
     text = _read_text(file)
     if isinstance(text, LeftOut):
         return text
-    return Exported(name, text, None, _change_time(file), tags)
+    return Exported(ref=name, text=text, created=None, updated=_change_time(file), tags=tags)
 
 
 def _change_time(file: Path) -> datetime:
@@ -216,7 +216,9 @@ def _deja_vu_note(row: dict[str, Any]) -> Exported:
     created = _moment(row.get("src_ts")) or written
     # A line without a session is recognized by its text when it is imported again.
     ref = str(row.get("session") or "") or _mark(f"{row.get('ts')} {text}")
-    return Exported(ref, text, created, written or created, tuple(tags))
+    return Exported(
+        ref=ref, text=text, created=created, updated=written or created, tags=tuple(tags)
+    )
 
 
 def agent_files(path: Path) -> Found:
@@ -255,7 +257,13 @@ def _instructions(agent: str, file: Path, name: str) -> Found:
     for section in _memory_sections(text):
         for item in _ITEM.finditer(section):
             words = " ".join(item[1].split())
-            yield Exported(f"{name}#{_mark(words)}", words, None, _change_time(file), (agent,))
+            yield Exported(
+                ref=f"{name}#{_mark(words)}",
+                text=words,
+                created=None,
+                updated=_change_time(file),
+                tags=(agent,),
+            )
 
 
 def _memory_sections(text: str) -> Iterator[str]:

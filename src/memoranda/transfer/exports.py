@@ -626,7 +626,7 @@ def _message(identity: str, message: Mapping[str, Any]) -> _Message:
     text = _parts(content)
     role = author.get("role") if isinstance(author, dict) else None
     is_hidden = isinstance(metadata, dict) and metadata.get("is_visually_hidden_from_conversation")
-    is_to_tool = recipient not in (None, "all")
+    is_to_tool = recipient is not None and recipient != "all"
     speaker = ""
     if text.strip() and not is_hidden and not is_to_tool:
         speaker = _SPEAKERS.get(str(role), "")
@@ -715,7 +715,10 @@ def _branch(mapping: Mapping[str, Any], last: Any) -> list[tuple[str, dict[str, 
     # Each edit of a question, and each new try of an answer, begins a branch
     if parents:
         has_last = isinstance(last, str) and last in nodes
-        end = last if has_last else _newest_leaf(list(nodes), parents, partial(_node_time, nodes))
+        if has_last:
+            end = last
+        else:
+            end = _newest_leaf(list(nodes), parents, time_of=partial(_node_time, nodes))
         names = _way_to(end, parents)
 
     branch = []
@@ -1056,7 +1059,9 @@ def _mem0_memory(row: Mapping[str, Any]) -> Exported | LeftOut | None:
 
     created = _time(row.get("created_at"))
     updated = _time(row.get("updated_at"))
-    return Exported(str(ref), text, created, updated, _tags(row.get("categories")))
+    return Exported(
+        ref=str(ref), text=text, created=created, updated=updated, tags=_tags(row.get("categories"))
+    )
 
 
 def _mcp_memory_service(path: Path) -> Found:

@@ -337,7 +337,8 @@ def _id(values: dict[str, Any]) -> str:
 
 def _is_file_name(identity: str) -> bool:
     """Whether an id can be the name of a file."""
-    if not 0 < len(identity) <= _MOST_ID_CHARACTERS or not identity.isprintable():
+    has_allowed_length = 0 < len(identity) <= _MOST_ID_CHARACTERS
+    if not has_allowed_length or not identity.isprintable():
         return False
     has_blanks_around = identity != identity.strip()
     leads_elsewhere = ".." in identity or "/" in identity or "\\" in identity
@@ -376,6 +377,7 @@ def _number(values: dict[str, Any], key: str, least: int) -> int:
     value = values.get(key)
     if value is None:
         return least
+    # In Python, True and False are numbers, too.
     is_whole_number = isinstance(value, int) and not isinstance(value, bool)
     if not is_whole_number or not least <= value < _NUMBER_LIMIT:
         raise InvalidInput(f"{key} must be a whole number from {least}")
@@ -549,11 +551,11 @@ class Import:
         is_trial: whether nothing is written.
         """
         return _Reading(
-            self._memory,
-            self._source,
-            self._now,
-            tally,
-            warn,
+            memory=self._memory,
+            source=self._source,
+            now=self._now,
+            tally=tally,
+            warn=warn,
             skip_bad=self._skip_bad,
             is_trial=is_trial,
         )

@@ -60,6 +60,9 @@ _NO_BANK_ID = "its name cannot be a bank's id"
 # The reason for a file that is not copied, and not skipped either: it counts as unchanged.
 _SAME_FILE = "the same file is there"
 EXPIRED = "its time to live is over"
+# How a name that only one note may have is called in messages.
+_PERMALINK = "permalink"
+_ID = "id"
 # Files that the bank server makes from the other files.
 _BANK_CACHES = ("cache.json", "cache_memory_dump.json")
 
@@ -399,14 +402,17 @@ def _bank_files(folder: Path) -> list[SourceFile]:
 
 def _bank_folders(path: Path) -> list[Path]:
     """Return the folders in `path` that have a note. Empty if `path` is not a folder."""
-    entries = sorted(path.iterdir()) if path.is_dir() else ()
-    folders = [entry for entry in entries if entry.is_dir() and not entry.is_symlink()]
-    return [
-        folder
-        for folder in folders
-        if folder.name[0] != "."
-        and any(_is_note(file.path) for file in files_below(folder, _is_visible))
-    ]
+    if not path.is_dir():
+        return []
+    bank_folders: list[Path] = []
+    for entry in sorted(path.iterdir()):
+        is_folder = entry.is_dir() and not entry.is_symlink()
+        if not is_folder or not _is_visible(entry.name):
+            continue
+        has_note = any(_is_note(file.path) for file in files_below(entry, _is_visible))
+        if has_note:
+            bank_folders.append(entry)
+    return bank_folders
 
 
 def _is_note(name: str) -> bool:
@@ -425,7 +431,7 @@ class _Copying:
         self._project = project
         self._is_new = is_new
         self._exchange = Exchange(memory)
-        # The paths of planned notes with a permalink or id: by (`permalink`, value), (`id`, value).
+        # The paths of planned notes with a permalink or id: by (_PERMALINK, value), (_ID, value).
         self._claimed: dict[tuple[str, str], str] = {}
         # Planned paths by their case-folded form.
         self._paths: dict[str, str] = {}
@@ -513,33 +519,34 @@ class _Copying:
         note = parse_note(
             data.decode("utf-8", "replace"), project=self._project, path=path, changed=EPOCH
         )
-        # (noun for people, argument of `Exchange.holder`, value)
-        claims = []
-        if note.own_permalink:
-            claims.append(("permalink", "permalink", note.permalink))
-        if note.own_id:
-            claims.append(("id", "identity", note.id))
         # A permalink and an id are each taken by one note only.
-        for noun, argument, value in claims:
-            holder = self._holder_path(noun, argument, value)
+        claims: list[tuple[str, str]] = []
+        if note.own_permalink:
+            claims.append((_PERMALINK, note.permalink))
+        if note.own_id:
+            claims.append((_ID, note.id))
+        for noun, value in claims:
+            holder = self._holder_path(noun, value)
             if holder:
                 return f'its {noun} "{value}" is that of {holder}; change one of the two and import again'
-        self._claimed |= {(noun, value): path for noun, _, value in claims}
+        self._claimed |= dict.fromkeys(claims, path)
         return ""
 
-    def _holder_path(self, noun: str, argument: str, value: str) -> str:
+    def _holder_path(self, noun: str, value: str) -> str:
         """Return the path of the note that has a permalink or id already. "" if no note has it.
 
         A note that the caller may not see is "another note".
 
-        noun: `permalink` or `id`.
-        argument: the argument of `Exchange.holder` that looks for it.
+        noun: _PERMALINK or _ID.
         value: the permalink or the id.
         """
         # An earlier note of this import takes it.
         if (noun, value) in self._claimed:
             return f"{self._project}/{self._claimed[noun, value]}"
-        info = self._exchange.holder(self._project, **{argument: value})
+        if noun == _PERMALINK:
+            info = self._exchange.holder(self._project, permalink=value)
+        else:
+            info = self._exchange.holder(self._project, identity=value)
         if info is None:
             return ""
         if self._memory.sees(info.scope):

@@ -823,7 +823,13 @@ class Mirror:
                 name: _CopiedFile(str(etag), *Stamp(*map(int, numbers)))
                 for name, (etag, *numbers) in row["files"].items()
             }
-            state = _State(row["home"], row["change"], files, list(row["writing"]), row["git"])
+            state = _State(
+                home=row["home"],
+                change=row["change"],
+                files=files,
+                writing=list(row["writing"]),
+                git=row["git"],
+            )
         except (OSError, ValueError, KeyError, TypeError):
             raise StorageError(
                 str(place), "it is damaged; remove it, and the next run looks at every file"
@@ -866,6 +872,7 @@ class Mirror:
         changed, removed = self._differences(state, listed)
         if not changed and not removed:
             return
+        # The state knows the other files already.
         state.writing = sorted({*changed, *removed} - state.files.keys())
         self._save(state)
         # For many files, one sync of all disks at the end takes less time.
@@ -955,11 +962,9 @@ class Mirror:
         # A copy has the size and the time of the home's file, but an inode of its own.
         with suppress(OSError):
             status = os.lstat(self.folder / name)
-            is_file = stat.S_ISREG(status.st_mode)
-            return is_file and (status.st_size, status.st_mtime_ns) == (
-                copied.size,
-                copied.mtime_ns,
-            )
+            has_same_size = status.st_size == copied.size
+            has_same_time = status.st_mtime_ns == copied.mtime_ns
+            return stat.S_ISREG(status.st_mode) and has_same_size and has_same_time
         return False
 
     def _write(self, name: str, data: bytes, mode: int, changed_ns: int, *, durable: bool) -> bool:

@@ -198,7 +198,7 @@ def test_a_search_uses_the_vectors_of_the_home_and_explains_their_share(
     with open_session(config=settings, watch=False) as memory:
         memory.write(Draft("the billing database is slow", title="Billing"))
         before = memory.search("what is slow at the billing database?", explain=True)[0].why
-        assert Embedding(memory).some(30) == 1
+        assert Embedding(memory).embed_some(30) == 1
         after = memory.search("what is slow at the billing database?", explain=True)[0].why
         for reason in before:
             assert not reason.startswith("meaning")

@@ -101,8 +101,8 @@ def test_a_text_of_the_same_meaning_is_nearest(memory: MemorySession) -> None:
     write(memory, "Two", "the billing server is slow, test the database")
     # Not embedded yet
     assert found(memory, "bake bread on sunday") == []
-    assert Embedding(memory).some(60) == 2
-    assert Embedding(memory).some(60) == 0
+    assert Embedding(memory).embed_some(60) == 2
+    assert Embedding(memory).embed_some(60) == 0
     assert found(memory, "bake bread on sunday")[0] == "One"
     assert found(memory, "slow database server")[0] == "Two"
 
@@ -113,7 +113,7 @@ def test_where_nothing_is_near_it_is_looked_for_once(
     memory.write_many(
         [Draft(f"we bake bread number {number}", title=f"Bread {number}") for number in range(40)]
     )
-    Embedding(memory).some(60)
+    Embedding(memory).embed_some(60)
     looks: list[set[int]] = []
     # All below what counts as 0
     monkeypatch.setattr(nearest_module, "_calibrated", lambda cosines, _: cosines * 0)
@@ -138,7 +138,7 @@ def test_a_title_is_embedded_with_a_passage_it_says_more_than(
     memory: MemorySession, counted: list[str], title: str, text: str, expected: str
 ) -> None:
     write(memory, title, text)
-    Embedding(memory).some(60)
+    Embedding(memory).embed_some(60)
     assert counted == [expected]
 
 
@@ -147,11 +147,11 @@ def test_an_edited_note_is_found_by_its_new_text_alone_and_a_deleted_one_not_at_
 ) -> None:
     write(memory, "One", "bread and cheese")
     write(memory, "Two", "piano music")
-    Embedding(memory).some(60)
+    Embedding(memory).embed_some(60)
     memory.edit("One", Append("a mountain lake in the snow"))
     # The old text is not there, the new one waits
     assert found(memory, "bread and cheese") == ["Two"]
-    Embedding(memory).some(60)
+    Embedding(memory).embed_some(60)
     nearest = found(memory, "mountain lake in the snow")
     assert nearest[0] == "One"
     memory.delete("One")
@@ -162,7 +162,7 @@ def test_who_may_not_see_a_note_is_not_told_of_it(memory: MemorySession) -> None
     write(memory, "Mine", "bread and cheese", scope="agent:claude")
     for at in range(30):
         write(memory, f"Secret {at}", f"bread and cheese {at}", scope="agent:other")
-    Embedding(memory).some(60)
+    Embedding(memory).embed_some(60)
 
     assert found(memory.as_caller("claude"), "bread and cheese", 3) == ["Mine"]
     assert len(nearest(memory.as_caller("other"), "bread and cheese", 99)) == 30
@@ -176,7 +176,7 @@ def test_how_near_a_note_is_tells_its_nearest_passage(memory: MemorySession) -> 
     write(memory, "Long", LONG)
     write(memory, "Other", "a train to the city")
     write(memory, "Unread", "η γάτα κοιμάται")
-    Embedding(memory).some(60)
+    Embedding(memory).embed_some(60)
     write(memory, "Waiting", "the kitchen and the soup")
     all_rows = rows(memory, "Long", "Other", "Unread", "Waiting")
     cosines = nearness(memory, "the kitchen and the soup", all_rows)
@@ -188,7 +188,7 @@ def test_how_near_a_note_is_tells_its_nearest_passage(memory: MemorySession) -> 
 def test_equal_texts_are_equally_near(memory: MemorySession) -> None:
     for number in range(12):
         write(memory, f"Note {number}", "we bake bread in the oven on sunday")
-    Embedding(memory).some(60)
+    Embedding(memory).embed_some(60)
     cosines = nearness(memory, "the kitchen and the bread", [])
 
     assert len(cosines) == 12
@@ -198,7 +198,7 @@ def test_equal_texts_are_equally_near(memory: MemorySession) -> None:
 def test_only_the_asked_notes_are_compared(memory: MemorySession) -> None:
     for title in ("One", "Two", "Three"):
         write(memory, title, f"bread and cheese for {title}")
-    Embedding(memory).some(60)
+    Embedding(memory).embed_some(60)
     vectors = Embedding(memory).vectors
     asked_rows = rows(memory, "One", "Three")
 
@@ -212,10 +212,10 @@ def test_text_the_model_cannot_read_is_left_out_and_not_tried_again(
 ) -> None:
     write(memory, "βάση δεδομένων", "η βάση δεδομένων άλλαξε διακομιστή")
     write(memory, "One", "bread")
-    assert Embedding(memory).some(60) == 2
+    assert Embedding(memory).embed_some(60) == 2
     for text in counted:
         assert "βάση δεδομένων" not in text
-    assert Embedding(memory).some(60) == 0
+    assert Embedding(memory).embed_some(60) == 0
     counts = Embedding(memory).counts()
     assert counts == (2, 1, 1, 0)
     assert found(memory, "βάση δεδομένων") == []
@@ -231,10 +231,10 @@ def test_equal_texts_are_embedded_once_and_a_new_index_needs_no_model(
             "---\ntitle: Same\n---\nbread and cheese\n"
         )
     write(memory, "Other", "piano music")
-    Embedding(memory).some(60)
+    Embedding(memory).embed_some(60)
     assert len(counted) == 2
     memory.reindex()
-    assert Embedding(memory).some(60) == 0
+    assert Embedding(memory).embed_some(60) == 0
     counted.clear()
     assert len(nearest(memory, "bread and cheese", 9)) == 3
     # The question
@@ -246,12 +246,12 @@ def test_vectors_of_another_model_go_once_nobody_has_used_them_for_a_week(
 ) -> None:
     with opened(tmp_path / "home", model) as memory:
         write(memory, "One", "bread")
-        Embedding(memory).some(60)
+        Embedding(memory).embed_some(60)
         assert len(counted) == 1
     with opened(tmp_path / "home", OTHER) as memory:
         assert Embedding(memory).counts() == (1, 0, 0, 0)
         assert found(memory, "bread") == []
-        assert Embedding(memory).some(60) == 1
+        assert Embedding(memory).embed_some(60) == 1
         assert found(memory, "bread") == ["One"]
         own_file = f"{Embedding(memory).vectors.identity.key}.vectors"
 
@@ -264,7 +264,7 @@ def test_vectors_of_another_model_go_once_nobody_has_used_them_for_a_week(
         assert len(files()) == 2, "two programs may have a model each"
         os.utime(files()[1], (0, 0))
         write(memory, "Two", "cheese")
-        assert Embedding(memory).some(60) == 1
+        assert Embedding(memory).embed_some(60) == 1
         names = [file.name for file in files()]
         assert names == [own_file]
 
@@ -272,9 +272,9 @@ def test_vectors_of_another_model_go_once_nobody_has_used_them_for_a_week(
 def test_embedding_all_leaves_no_vectors_of_another_model(tmp_path: Path, model: str) -> None:
     with opened(tmp_path / "home", model) as memory:
         write(memory, "One", "bread")
-        Embedding(memory).some(60)
+        Embedding(memory).embed_some(60)
     with opened(tmp_path / "home", OTHER) as memory:
-        Embedding(memory).some(60, thorough=True)
+        Embedding(memory).embed_some(60, thorough=True)
         paths = list((memory.home / ".memoranda" / "vectors").glob("*.vectors"))
         assert len(paths) == 1
 
@@ -283,7 +283,7 @@ def test_vectors_of_texts_that_are_gone_are_dropped(memory: MemorySession) -> No
     folder = memory.home / ".memoranda" / "vectors"
     for at in range(10):
         write(memory, f"Note {at}", f"bread {at}")
-    Embedding(memory).some(60)
+    Embedding(memory).embed_some(60)
 
     def held() -> int:
         vectors = VectorFile(next(folder.glob("*.vectors")), "")
@@ -293,15 +293,15 @@ def test_vectors_of_texts_that_are_gone_are_dropped(memory: MemorySession) -> No
     assert held() == 10
     memory.delete("Note 3")
     write(memory, "New", "cheese")
-    Embedding(memory).some(60)
+    Embedding(memory).embed_some(60)
     # Few are not worth it
     assert held() == 11
-    assert Embedding(memory).some(60, thorough=True) == 0
+    assert Embedding(memory).embed_some(60, thorough=True) == 0
     assert held() == 10
     for at in (4, 5, 6, 7):
         memory.delete(f"Note {at}")
     write(memory, "Newer", "soup")
-    Embedding(memory).some(60)
+    Embedding(memory).embed_some(60)
     assert held() == 7
     assert len(found(memory, "bread", 99)) == 7
 
@@ -313,28 +313,28 @@ def test_an_entry_with_a_time_to_live_leaves_no_vector(
     write(
         memory, "Passing", "a secret song", project="kv", expires=datetime(2100, 1, 1, tzinfo=UTC)
     )
-    Embedding(memory).some(60)
+    Embedding(memory).embed_some(60)
     assert len(counted) == 1
     assert Embedding(memory).counts() == (1, 1, 0, 0)
 
 
 def test_one_at_a_time_embeds(memory: MemorySession) -> None:
     write(memory, "One", "bread")
-    Embedding(memory).some(0)
+    Embedding(memory).embed_some(0)
     write(memory, "Two", "cheese")
     with locked(memory.home / ".memoranda" / "vectors" / "embedding"):
-        assert Embedding(memory).some(60) == 0
+        assert Embedding(memory).embed_some(60) == 0
 
-    assert Embedding(memory).some(60) == 1
+    assert Embedding(memory).embed_some(60) == 1
 
 
 def test_long_passages_come_in_small_pieces_so_that_calls_do_not_wait(
     memory: MemorySession,
 ) -> None:
     write(memory, "Long", " ".join(f"bread {at}" for at in range(3000)))
-    counts_done = [Embedding(memory).some(0)]
+    counts_done = [Embedding(memory).embed_some(0)]
     while counts_done[-1]:
-        counts_done.append(Embedding(memory).some(0))
+        counts_done.append(Embedding(memory).embed_some(0))
     assert max(counts_done) * 1000 <= 9000
     counts = Embedding(memory).counts()
     assert counts.embedded == sum(counts_done) > 20
@@ -344,11 +344,12 @@ def test_long_passages_come_in_small_pieces_so_that_calls_do_not_wait(
 def test_it_stops_when_told_and_goes_on_later(memory: MemorySession) -> None:
     for at in range(70):
         write(memory, f"Note {at}", f"bread {at}")
-    assert Embedding(memory).some(60, stop=lambda: True) == 0
-    assert Embedding(memory).some(0) == 8
+    assert Embedding(memory).embed_some(60, stop=lambda: True) == 0
+    assert Embedding(memory).embed_some(0) == 8
     heard: list[tuple[int, int]] = []
     assert (
-        Embedding(memory).some(60, progress=lambda count, total: heard.append((count, total))) == 62
+        Embedding(memory).embed_some(60, progress=lambda count, total: heard.append((count, total)))
+        == 62
     )
     assert heard == [*((count, 62) for count in range(8, 62, 8)), (62, 62)]
 
@@ -357,14 +358,14 @@ def test_processes_see_each_others_vectors_at_the_next_question(
     memory: MemorySession, model: str
 ) -> None:
     write(memory, "One", "bread")
-    Embedding(memory).some(60)
+    Embedding(memory).embed_some(60)
     assert found(memory, "cheese soup") == ["One"]
     script = (
         "import sys; from memoranda.engine import open_session; from memoranda.engine.embedding import Embedding\n"
         "from memoranda.note.model import Draft\n"
         "with open_session(sys.argv[1]) as memory:\n"
         "    memory.write(Draft('cheese soup', title='Two'))\n"
-        "    assert Embedding(memory).some(60) == 1\n"
+        "    assert Embedding(memory).embed_some(60) == 1\n"
         "    assert len(Embedding(memory).vectors.cosines('cheese', [], 9)) == 2\n"
     )
     environment = os.environ | {
@@ -375,7 +376,7 @@ def test_processes_see_each_others_vectors_at_the_next_question(
         [sys.executable, "-c", script, str(memory.home)], check=True, env=environment, timeout=60
     )
     assert found(memory, "cheese soup", 1) == ["Two"]
-    assert Embedding(memory).some(60) == 0
+    assert Embedding(memory).embed_some(60) == 0
 
 
 def test_without_a_model_nothing_is_near_and_the_reason_is_said(
@@ -385,7 +386,7 @@ def test_without_a_model_nothing_is_near_and_the_reason_is_said(
         write(memory, "One", "bread")
         assert found(memory, "bread") == []
         assert Embedding(memory).nearness is None
-        assert Embedding(memory).some(60) == 0
+        assert Embedding(memory).embed_some(60) == 0
         assert Embedding(memory).counts() is None
         assert "switched off" in Embedding(memory).trouble
         assert not (memory.home / ".memoranda" / "vectors").exists()

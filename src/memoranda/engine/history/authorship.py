@@ -18,13 +18,17 @@ def made_by(engine: Engine, agent: str) -> list[Location]:
     memory still counts as made by the agent that made it first.
     """
     following = _Following(engine)
+    # The places are the keys. A dict keeps their order, unlike a set.
     places: dict[Location, None] = {}
     for step in engine.ledger.history.files_made_by(agent):
-        if step.touched.project not in engine.sources:
+        number = step.number
+        made_file = step.touched
+        if made_file.project not in engine.sources:
             continue
-        if following.came_from_elsewhere(step.number, step.touched):
+        # Whoever moves a file by rewriting it has not made it.
+        if following.came_from_elsewhere(number, made_file):
             continue
-        place = following.last_place(step.number, step.touched)
+        place = following.last_place(number, made_file)
         if place is not None:
             places[place] = None
     return list(places)
@@ -39,40 +43,40 @@ class _Following:
         # By project, the sorted numbers of the changes that moved a folder.
         self._folder_moves: dict[str, list[int]] = {}
 
-    def came_from_elsewhere(self, number: int, step: Touched) -> bool:
+    def came_from_elsewhere(self, number: int, made_file: Touched) -> bool:
         """Whether a change only moved a file from another place, where an earlier change made it.
 
         number: the number of the change.
-        step: the step of the change that made the file.
+        made_file: the step of the change that wrote the file at a place that had none.
         """
         change = self._history.change(number)
         if change is None:
             return False
-        for removed_position, written_position in change.moves_by_rewriting().items():
-            removed = change.files[removed_position]
-            is_partner = change.files[written_position].place == step.place
-            if is_partner and self._history.was_made(removed.project, removed.path, number):
+        for removed, written in change.pairs_moved_by_rewriting():
+            is_this_file = written.place == made_file.place
+            if is_this_file and self._history.was_made(removed.project, removed.path, number):
                 return True
         return False
 
-    def last_place(self, number: int, step: Touched) -> Location | None:
+    def last_place(self, number: int, made_file: Touched) -> Location | None:
         """Return the place where a file is now, or where it was last.
 
         number: the number of the change that made the file.
-        step: the step of this change that made the file.
+        made_file: the step of this change that made the file.
 
         None means that another file was made at the place of the file since.
         """
-        place = step.place
+        place = made_file.place
+        last_number = number
         while True:
-            change = self._next_change(number, place)
+            change = self._next_change(last_number, place)
             if change is None:
                 return place
-            next_place = self._place_after(change, place)
-            if next_place is None:
+            place_after_change = self._place_after(change, place)
+            if place_after_change is None:
                 return None
-            place = next_place
-            number = change.number
+            place = place_after_change
+            last_number = change.number
 
     def _next_change(self, number: int, place: Location) -> Change | None:
         """Return the next change after `number` that may affect the file at a place.
@@ -80,17 +84,19 @@ class _Following:
         Such a change moved, removed or created the file, or moved a folder above it. None if the
         history has no such change.
         """
-        candidates: list[int] = []
+        later_numbers: list[int] = []
+        # The next move of any folder of the project. It may be another folder than one above.
         move_numbers = self._numbers_of_folder_moves(place.project)
-        next_move = bisect_right(move_numbers, number)
-        if next_move < len(move_numbers):
-            candidates.append(move_numbers[next_move])
-        departure = self._history.next_departure(place.project, place.path, number)
-        if departure is not None:
-            candidates.append(departure)
-        if not candidates:
+        index_of_next_move = bisect_right(move_numbers, number)
+        if index_of_next_move < len(move_numbers):
+            later_numbers.append(move_numbers[index_of_next_move])
+        # The next change of the file itself.
+        departure_number = self._history.next_departure(place.project, place.path, number)
+        if departure_number is not None:
+            later_numbers.append(departure_number)
+        if not later_numbers:
             return None
-        return self._history.change(min(candidates))
+        return self._history.change(min(later_numbers))
 
     def _numbers_of_folder_moves(self, project: str) -> list[int]:
         """Return the sorted numbers of the changes that moved a folder of a project.
@@ -107,8 +113,9 @@ class _Following:
 
         None means that the change made another file at its place.
         """
-        # The step that wrote the file elsewhere. The change may record it before the removal.
+        # The step that wrote the file elsewhere, known from the step that removed the file here.
         arrival: Touched | None = None
+        # `place` is where the file is before each step.
         for step in change.files:
             # A step in another project cannot affect the file.
             if (step.project, step.root) != (place.project, place.root):
@@ -126,6 +133,7 @@ class _Following:
                 if arrival is not None:
                     place = arrival.place
             elif step.makes_file and step is not arrival:
+                # The file was gone without a change, and this is another file at its place.
                 return None
         return place
 
@@ -137,9 +145,7 @@ class _Following:
 
         None means that the change has no such step.
         """
-        for removed_position, written_position in change.moves_by_rewriting().items():
-            written = change.files[written_position]
-            is_partner = change.files[removed_position] is removed
-            if is_partner and written.project in self._sources:
-                return written
+        for removed_step, written_step in change.pairs_moved_by_rewriting():
+            if removed_step is removed and written_step.project in self._sources:
+                return written_step
         return None

@@ -35,17 +35,28 @@ def standing_deletions(memory: LogVerbs, since: datetime, limit: int) -> list[Re
 
 
 def _deletions(memory: LogVerbs, since: datetime) -> Iterator[Revision]:
-    """Yield the deletions by people and agents that count, the newest first."""
+    """Yield the deletions by people and agents that nobody took back, the newest first.
+
+    If a change deleted several notes, only the first is yielded.
+    """
     history = memory.engine.ledger.history
     for change in memory.log(limit=_MAX_LOOKED_AT, since=since):
-        is_by_somebody = change.verb == "delete" and change.run is None
-        if is_by_somebody and history.undone_by(change) is None:
+        # Only changes by jobs belong to a run.
+        is_by_job = change.run is not None
+        is_deletion = change.verb == "delete" and not is_by_job
+        if is_deletion and history.undone_by(change) is None:
             yield from memory.revisions(change.number, limit=1)
 
 
 def _seems_planted(memory: LogVerbs, deletion: Revision) -> bool:
-    """Whether the deleted text seems to hold instructions for agents."""
+    """Whether the deleted text seems to hold instructions for agents.
+
+    A text that the history does not keep counts as empty.
+    """
     touched = deletion.touched
-    file = as_file((deletion.before or "").encode())
-    note = memory.engine.parse(touched.project, touched.path, file)
-    return note is not None and bool(memory.engine.gate.suspicious(note))
+    deleted_text = deletion.before or ""
+    note = memory.engine.parse(touched.project, touched.path, as_file(deleted_text.encode()))
+    if note is None:
+        return False
+    broken_rules = memory.engine.gate.suspicious(note)
+    return bool(broken_rules)

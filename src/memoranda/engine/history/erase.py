@@ -21,6 +21,7 @@ from memoranda.engine import review
 from memoranda.engine.engine import Engine, verb
 from memoranda.engine.history.authorship import made_by
 from memoranda.engine.history.former_places import (
+    Departure,
     Rename,
     departures,
     places_to_follow,
@@ -67,8 +68,11 @@ from memoranda.sources.graph_file import GraphFileSource
 from memoranda.sources.json_rows import stem_of
 from memoranda.sources.step import StepKind
 
-# An entry of a folder of JSON files: `~/data/colours.json:sky` is FOLDER/NAMESPACE.json:KEY.
-_ROW = re.compile(r"([/~].*)/([^/]+)\.json:(.+)", re.DOTALL)
+# An entry of a folder of JSON files, such as `~/data/colours.json:sky`. Its namespace is `colours`.
+_ENTRY = re.compile(
+    r"(?P<folder>[/~].*)/(?P<namespace>[^/]+)\.json:(?P<key>.+)",
+    re.DOTALL,
+)
 # A number of results that no folder of JSON files has.
 _ALL_ENTRIES = 1 << 30
 _ONLY_OWNER = "Only the owner can erase: run memory erase without an agent's name."
@@ -147,8 +151,8 @@ class Plan:
     places: where the notes are, or where they were last.
     former_places: all places where the notes ever were. Their empty folders are removed, too.
     renames: how other programs renamed the notes.
-    departures: (place, number): changes of the place below the number are about another note, which
-        another program took away.
+    departures: when other programs took other notes away from these places. Earlier changes there
+        are about those notes.
     ids: the ids of the notes.
     files: the files that the notes have now.
     entities: the names of entities, by graph file.
@@ -161,7 +165,7 @@ class Plan:
     places: list[Location] = field(default_factory=list)
     former_places: list[Location] = field(default_factory=list)
     renames: list[Rename] = field(default_factory=list)
-    departures: list[tuple[Location, int]] = field(default_factory=list)
+    departures: list[Departure] = field(default_factory=list)
     ids: list[str] = field(default_factory=list)
     files: list[PlannedFile] = field(default_factory=list)
     entities: dict[str, list[str]] = field(default_factory=dict)
@@ -205,7 +209,7 @@ class Plan:
             for new, old, since, before in row.get("renames", ())
         ]
         row["departures"] = [
-            (Location(*place), number) for place, number in row.get("departures", ())
+            Departure(Location(*place), before) for place, before in row.get("departures", ())
         ]
         row["files"] = [PlannedFile(*file) for file in row["files"]]
         row["rows"] = [PlannedEntry(*entry_row) for entry_row in row["rows"]]
@@ -236,7 +240,7 @@ class Erasure:
         self._texts: list[bytes] = []
         # The references by which the caller named notes that no longer have a file, by the place
         # that the file had.
-        self._gone: dict[Location, str] = {}
+        self._refs_without_file: dict[Location, str] = {}
 
     @verb
     def erase(
@@ -279,13 +283,14 @@ class Erasure:
             trail = self._whole_trail(plan)
             self._check_gone_are_known(trail)
             # A note that only loses an observation keeps its folders.
-            if observation is None:
+            if plan.erases_whole_notes:
                 plan.former_places = sorted(trail.places)
             names = tuple(plan.names)
             if not names:
                 return Erased(names)
 
-            # Look up what can no longer be looked up when the notes are gone.
+            # Look up what can no longer be looked up when the notes are gone. The mentions are the
+            # keys. A dict keeps their order and has each once.
             mentions = dict.fromkeys(self._notes_linking_to(plan))
             mentions |= dict.fromkeys(self._attachments_of(plan, trail))
             needles = self._needles(plan, trail)
@@ -345,8 +350,12 @@ class Erasure:
         Reminders that were made from the notes are added to the plan and followed, too.
         """
         trail = self._follow(plan)
-        if plan.observation is None and plan.ids and self._add_reminders(plan):
-            return self._follow(plan)
+        # A reminder names its note by the id.
+        may_have_reminders = plan.erases_whole_notes and bool(plan.ids)
+        if may_have_reminders:
+            has_more_notes = self._add_reminders(plan)
+            if has_more_notes:
+                trail = self._follow(plan)
         return trail
 
     def _needles(self, plan: Plan, trail: Trail) -> Needles:
@@ -355,7 +364,7 @@ class Erasure:
         plan: the notes to erase.
         trail: the older texts of these notes.
         """
-        if plan.observation:
+        if plan.observation is not None:
             return Needles.of([plan.observation.encode()], names=[])
         return Needles.of([*self._texts, *trail.texts], names=[*plan.ids, *plan.names])
 
@@ -383,7 +392,7 @@ class Erasure:
 
     def _check_gone_are_known(self, trail: Trail) -> None:
         """Raise NotFound if a reference names a missing file that the ledger has never had."""
-        for place, ref in self._gone.items():
+        for place, ref in self._refs_without_file.items():
             if place not in trail.met:
                 raise NotFound(ref, "the memory")
 
@@ -413,7 +422,7 @@ class Erasure:
 
         # `memory install` keeps copies of the files of other programs that it changes. Such a copy
         # is deleted if it has erased words. The JSON files beside the copies are records, not copies.
-        for name in [*proof.remains]:
+        for name in list(proof.remains):
             file = self.engine.layout.place(name)
             is_copy = file.parent == self.engine.layout.install and file.suffix != ".json"
             if is_copy:
@@ -430,24 +439,25 @@ class Erasure:
         for place in plan.places:
             parent_folders.update(place._replace(path=path) for path in folders_above(place.path))
         history = self.engine.ledger.history
-        folders = []
+        paths_in_use: list[str] = []
         for folder in sorted(parent_folders):
             root = folder.root or self.engine.own_root(folder.project) or ""
+            # The notes are erased by now. So what is still there or in the history is of others.
             exists = os.path.isdir(os.path.join(root, folder.path))
             if exists or history.has_steps_below(folder.project, folder.path):
-                folders.append(folder.path)
-        return folders
+                paths_in_use.append(folder.path)
+        return paths_in_use
 
     def _foretell(
-        self, plan: Plan, trail: Trail, needles: Needles, linking: Sequence[Mention]
+        self, plan: Plan, trail: Trail, needles: Needles, known_mentions: Sequence[Mention]
     ) -> Erased:
         """Return the result that the erasure would have, for a dry run.
 
         plan: the notes to erase.
         trail: their steps and texts in the history.
         needles: the texts and names to search for.
-        linking: notes that link to the notes of the plan, and files from which `memory ingest` made
-            notes of the plan.
+        known_mentions: the mentions that the search does not find: notes that link to the notes of
+            the plan, files from which `memory ingest` made them, and files that they show.
         """
         folders = [row.folder for row in plan.rows]
         search_result = search(self.engine, needles, folders)
@@ -456,9 +466,9 @@ class Erasure:
         # mentions, which are other things with the same words. The search names a note by its
         # place, a file in a folder without a project by its absolute path, and a text of the history
         # by its hash.
-        own_texts = {sha256(text) for text in trail.texts}
+        digests_of_own_texts = {sha256(text) for text in trail.texts}
         own_places = {(file.project, file.path) for file in plan.files}
-        own_names = set(own_texts)
+        own_names = set(digests_of_own_texts)
         for place in plan.places:
             if place.root:
                 own_names.add(place.name)
@@ -466,13 +476,13 @@ class Erasure:
                 own_places.add((place.project, place.path))
         mentions = [
             mention
-            for mention in dict.fromkeys([*linking, *search_result.mentions])
+            for mention in dict.fromkeys([*known_mentions, *search_result.mentions])
             if mention.place not in own_places and mention.name not in own_names
         ]
         return Erased(
             tuple(plan.names),
             changes=sum(plan.is_before(number) for number in trail.files),
-            texts=len(own_texts),
+            texts=len(digests_of_own_texts),
             files=search_result.files,
             bytes=search_result.bytes,
             mentions=tuple(mentions),
@@ -484,12 +494,13 @@ class Erasure:
         It may be a note, a file that is not a note, an entry of a JSON file, or a file that only
         the history knows. Raises Ambiguous, NotFound.
         """
+        # A pair of project and path, or a note that was found before, can only mean a note.
         if not isinstance(ref, str):
             self._add_note(plan, self.memory.find(ref))
             return
-        row = _ROW.fullmatch(ref)
-        if row:
-            self._add_row(plan, ref, *row.groups())
+        entry_match = _ENTRY.fullmatch(ref)
+        if entry_match is not None:
+            self._add_row(plan, ref, **entry_match.groupdict())
             return
         info = self._note_named(ref)
         if info is not None:
@@ -499,7 +510,7 @@ class Erasure:
         has_file = self._add_file(plan, place)
         if not has_file:
             # `_check_gone_are_known` checks later whether the history knows the file.
-            self._gone[place] = ref
+            self._refs_without_file[place] = ref
 
     def _note_named(self, ref: str) -> NoteInfo | None:
         """Return the note that a reference names exactly. None if there is no such note.
@@ -516,12 +527,12 @@ class Erasure:
                 return successor
         return None
 
-    def _add_row(self, plan: Plan, ref: str, folder: str, stem: str, key: str) -> None:
+    def _add_row(self, plan: Plan, ref: str, folder: str, namespace: str, key: str) -> None:
         """Add an entry of a JSON file to the plan. The entry may be gone, if the history knows it.
 
         ref: the whole reference, such as `~/data/colours.json:sky`, for the error.
         folder: the folder of the JSON file.
-        stem: the namespace, or the name of its file without `.json`.
+        namespace: the namespace, or the name of its file without `.json`.
         key: the key of the entry.
 
         Raises NotFound, Ambiguous.
@@ -530,25 +541,31 @@ class Erasure:
 
         root = str(absolute(folder))
         entry_store = JsonEntryFolder(root).entries(self.memory)
-        entries, _ = entry_store.search(key, namespace=None, limit=_ALL_ENTRIES, offset=0)
-        entries_in_file = [
-            item for item in entries if item.key == key and stem_of(item.namespace) == stem_of(stem)
-        ]
+        # The search also finds entries that only contain the key.
+        similar_entries, _ = entry_store.search(key, namespace=None, limit=_ALL_ENTRIES, offset=0)
         # Namespaces such as `my work` and `my_work` share a file. The exact name counts first.
-        exact_entries = [item for item in entries_in_file if item.namespace == stem]
+        file_stem = stem_of(namespace)
+        entries_in_file = [
+            item
+            for item in similar_entries
+            if item.key == key and stem_of(item.namespace) == file_stem
+        ]
+        exact_entries = [item for item in entries_in_file if item.namespace == namespace]
         named_entries = exact_entries or entries_in_file
         if len(named_entries) > 1:
             names = [f"{folder}/{item.namespace}.json:{key}" for item in named_entries]
             raise Ambiguous(ref, names)
-        history = self.engine.ledger.history
         if named_entries:
-            (named_entry,) = named_entries
+            named_entry = named_entries[0]
             plan.rows.append(PlannedEntry(root, named_entry.namespace, key))
             self._texts.append(f"{key}\n{named_entry.value}".encode())
-        elif history.numbers_at(entry.PROJECT, f"{stem}.json:{key}", ABOVE_ALL_NUMBERS):
-            plan.rows.append(PlannedEntry(root, stem, key))
-        else:
+            return
+        # The entry is gone. The history lists its changes under the file and the key.
+        path_in_history = f"{namespace}.json:{key}"
+        history = self.engine.ledger.history
+        if not history.numbers_at(entry.PROJECT, path_in_history, ABOVE_ALL_NUMBERS):
             raise NotFound(ref, "the JSON files")
+        plan.rows.append(PlannedEntry(root, namespace, key))
 
     def _add_note(self, plan: Plan, info: NoteInfo) -> None:
         """Add a note to the plan, with its file, its id, and the ids of notes that were merged into
@@ -572,8 +589,11 @@ class Erasure:
             self._add_entity(plan, place)
             file = _file_at(self.engine, place)
             if file is not None:
-                plan.files.append(PlannedFile(*place, file.etag))
+                plan.files.append(
+                    PlannedFile(place.project, place.path, place.root, etag=file.etag)
+                )
                 self._texts.append(file.data)
+        # The file may have been added by an earlier call.
         return any(planned.place == place for planned in plan.files)
 
     def _add_entity(self, plan: Plan, place: Location) -> None:
@@ -645,11 +665,9 @@ class Erasure:
         for place in followed_places:
             plan.renames += renames_by_others(self.memory, place)
         former_places = [rename.old for rename in plan.renames]
-        plan.departures = [
-            (place, number)
-            for place in [*followed_places, *former_places]
-            for number in departures(self.memory, place)
-        ]
+        plan.departures = []
+        for place in [*followed_places, *former_places]:
+            plan.departures += departures(self.memory, place)
 
     def _notes_linking_to(self, plan: Plan) -> Iterator[Mention]:
         """Yield the notes that link to the notes of the plan.
@@ -657,7 +675,7 @@ class Erasure:
         If `memory ingest` made one of these notes, the file that it was made from is yielded, too.
         """
         # If only an observation is erased, the note stays, so links to it stay right.
-        if plan.observation is not None:
+        if not plan.erases_whole_notes:
             return
         erased_places = {(file.project, file.path) for file in plan.files}
         for project, path in sorted(erased_places):
@@ -679,10 +697,12 @@ class Erasure:
 
         trail: the older texts of the notes.
         """
-        if plan.observation is not None:
+        if not plan.erases_whole_notes:
             return
         texts = [text.decode("utf-8", "replace") for text in (*self._texts, *trail.texts)]
-        for project in sorted({project for project, _, root in plan.places if not root}):
+        # A place with a folder of its own is in no project that is open here.
+        projects = {place.project for place in plan.places if not place.root}
+        for project in sorted(projects):
             for path in files_shown_in(self.memory, project, texts):
                 yield Mention(MentionKind.ATTACHMENT, f"{project}/{path}")
 
@@ -693,18 +713,19 @@ def finish(memory: HistoryVerbs) -> None:
 
     Raises MemorandaError if that fails. Then the plan stays, and `memory doctor --fix` tries again.
     """
-    home = memory.engine.ledger
-    if home.erasing() is None:
+    ledger = memory.engine.ledger
+    if ledger.erasing() is None:
         return
     with memory.engine.writing():
-        record = home.erasing()
+        # The plan is read again, now that no other process can change it.
+        record = ledger.erasing()
         if record is None:
             # The process was still alive. It finished while this process waited for the lock.
             return
         try:
             plan = Plan.from_json(record)
         except (ValueError, KeyError, TypeError):
-            home.set_erasing(plan=None)
+            ledger.set_erasing(plan=None)
             raise StorageError(
                 "the erasure that was cut off", "its plan is damaged; erase again"
             ) from None
@@ -725,8 +746,10 @@ def _carry_out(memory: HistoryVerbs, plan: Plan) -> _Removed:
         with storing("the history"):
             erased_changes = _revise_history(engine, plan)
             erased_texts = history.sweep()
+            # Overwrites the bytes of the rows that were deleted from the ledger.
             engine.ledger.wipe()
-            _clear_derived(memory, plan)
+            _make_derived_again(memory, plan)
+            # The change about the erasure comes last: it says that all of this is done.
             _record_erasure(memory, plan)
     engine.ledger.set_erasing(plan=None)
     # The plan, which was just removed, named the erased notes. So its bytes must go, too.
@@ -817,12 +840,12 @@ def _remove(memory: HistoryVerbs, plan: Plan) -> None:
             files.append(place)
 
     removal_verb, no_project, no_path = OUR_REMOVAL
-    with memory.change(removal_verb, (no_project, no_path), fresh=False) as change:
+    with memory.change(removal_verb, (no_project, no_path), fresh=False) as transaction:
         for place in files:
-            _remove_from_file(memory, plan, change, place)
-        _remove_folders(memory, plan, change)
-        _remove_answers(memory, plan, change)
-    _forget_reads(memory, plan)
+            _remove_from_file(memory, plan, transaction, place)
+        _remove_folders(memory, plan, transaction)
+        _remove_answers(memory, plan, transaction)
+    _forget_readers(memory, plan)
     for project in sorted(paths_in_graphs):
         _remove_from_graph(memory, plan, project, paths_in_graphs[project])
     _remove_rows(memory, plan)
@@ -832,14 +855,14 @@ def _remove(memory: HistoryVerbs, plan: Plan) -> None:
     engine.fresh(whole=True)
 
 
-def _remove_answers(memory: HistoryVerbs, plan: Plan, change: Transaction) -> None:
+def _remove_answers(memory: HistoryVerbs, plan: Plan, transaction: Transaction) -> None:
     """Add steps that remove the questions to the owner about the notes, and the answers."""
     rows = memory.engine.ledger.review_rows
     for path in rows.paths_naming([*plan.ids, *plan.names]):
-        change.steps.append(rows.step_at(path, data=None, kept=False))
+        transaction.steps.append(rows.step_at(path, data=None, kept=False))
 
 
-def _forget_reads(memory: HistoryVerbs, plan: Plan) -> None:
+def _forget_readers(memory: HistoryVerbs, plan: Plan) -> None:
     """Forget which sessions were shown the notes and, if whole notes are erased, who has read them.
 
     A note that only loses an observation stays, and with it the record of its readers.
@@ -857,7 +880,7 @@ def _forget_reads(memory: HistoryVerbs, plan: Plan) -> None:
 
 
 def _remove_from_file(
-    memory: HistoryVerbs, plan: Plan, change: Transaction, place: Location
+    memory: HistoryVerbs, plan: Plan, transaction: Transaction, place: Location
 ) -> None:
     """Add the step that removes a file or, for an observation, only the lines with the observation.
 
@@ -865,9 +888,10 @@ def _remove_from_file(
     """
     project, path, root = place
     info = memory.index.notes.get(project, path)
+    # A file that is no note has no observations.
     if plan.observation is None or info is None:
         source = source_at(memory.engine, project, root)
-        change.remove(project, path, source.read(path), source=source, kept=False)
+        transaction.remove(project, path, source.read(path), source=source, kept=False)
         return
     file, text = editable(memory, info)
     note = memory.parse(project, path, file)
@@ -881,8 +905,9 @@ def _remove_from_file(
         for line_number, line in enumerate(text.split("\n"), start=1)
         if line_number not in erased_line_numbers
     ]
-    data = follow_content(memory, info, text, "\n".join(remaining_lines)).encode()
-    change.put(project, path, data, old=file, scope=info.scope, kept=False)
+    remaining_text = "\n".join(remaining_lines)
+    data = follow_content(memory, info, text, remaining_text).encode()
+    transaction.put(project, path, data, old=file, scope=info.scope, kept=False)
 
 
 def _remove_from_graph(
@@ -918,12 +943,12 @@ def _remove_rows(memory: HistoryVerbs, plan: Plan) -> None:
             JsonEntryFolder(folder).entries(memory).remove(namespace, key)
 
 
-def _remove_folders(memory: HistoryVerbs, plan: Plan, change: Transaction) -> None:
-    """Add steps that remove the folders that a change leaves empty. Some folders always stay.
+def _remove_folders(memory: HistoryVerbs, plan: Plan, transaction: Transaction) -> None:
+    """Add steps that remove the folders that a transaction leaves empty. Some folders always stay.
 
     A folder that a note was moved out of, or was deleted from, is removed, too, if it is empty.
     """
-    removals = [step for step in change.steps if step.do == StepKind.REMOVE]
+    removals = [step for step in transaction.steps if step.do == StepKind.REMOVE]
     # (root, path) of the files and folders that will be gone.
     removed_places = {(step.root, step.path) for step in removals}
     parent_folders: set[_Folder] = set()
@@ -942,7 +967,7 @@ def _remove_folders(memory: HistoryVerbs, plan: Plan, change: Transaction) -> No
         places_inside = {(folder.root, f"{folder.path}/{name}") for name in names}
         is_emptied = places_inside <= removed_places
         if is_emptied and _may_remove_folder(memory, folder):
-            change.add(StepKind.RMDIR, folder.project, folder.path)
+            transaction.add(StepKind.RMDIR, folder.project, folder.path)
             removed_places.add((folder.root, folder.path))
 
 
@@ -960,7 +985,7 @@ class _Folder(NamedTuple):
 
 
 def _may_remove_folder(memory: HistoryVerbs, folder: _Folder) -> bool:
-    """Whether a folder is removed together with the last note in it.
+    """Whether a folder may be removed together with the last note in it.
 
     The folders of categories stay. In added projects, folders stay that the owner has made.
     """
@@ -975,7 +1000,7 @@ def _may_remove_folder(memory: HistoryVerbs, folder: _Folder) -> bool:
     return is_built_in or memory.engine.ledger.history.has_made_folder(project, folder.path)
 
 
-def _clear_derived(memory: HistoryVerbs, plan: Plan) -> None:
+def _make_derived_again(memory: HistoryVerbs, plan: Plan) -> None:
     """Make everything again that is derived from notes, now without the erased notes.
 
     This includes the overview, the lists of reminders, the report of the last dream, the index and
@@ -987,9 +1012,10 @@ def _clear_derived(memory: HistoryVerbs, plan: Plan) -> None:
     report = engine.layout.dream_report
     data = report.read_bytes() if report.exists() else b""
     # The report quotes notes. If it quotes an erased note, only its time is kept.
-    if any(note_id.encode() in data for note_id in plan.ids):
-        row = json.loads(data)
-        put_derived(report, json.dumps({"last_dream": row.get("last_dream")}).encode())
+    quotes_erased_note = any(note_id.encode() in data for note_id in plan.ids)
+    if quotes_erased_note:
+        time_of_dream = json.loads(data).get("last_dream")
+        put_derived(report, json.dumps({"last_dream": time_of_dream}).encode())
     engine.freshness.rebuild_others()
     if engine.layout.vectors.exists():
         from memoranda.engine.embedding import Embedding

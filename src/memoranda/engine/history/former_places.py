@@ -11,6 +11,7 @@ import heapq
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
+from functools import cache
 from itertools import islice
 from typing import NamedTuple
 
@@ -60,13 +61,14 @@ class _Text(NamedTuple):
     """The text that a note had before some changes.
 
     digest: the SHA-256 of the text.
-    limit: the changes have this number or a higher one.
+    before: the number of the first of these changes. For the present text, it is above all numbers.
     step: the first step of these changes on the note. None for the present text.
-    note_id: the id in the present text. None if it has none, and for an older text.
+    note_id: the id in the present text. None if it has none, and for an older text, whose id is
+        read from the history when it is needed.
     """
 
     digest: str
-    limit: int
+    before: int
     step: Touched | None
     note_id: str | None = None
 
@@ -106,16 +108,20 @@ def changes_of_note(memory: HistoryVerbs, location: Location) -> Iterator[Placed
 
     The changes from before the note came to this place are included.
     """
+    # Only changes with lower numbers are still to come. None for all.
     before: int | None = None
+    # The text that the note had before the changes that were yielded. None if it is not known.
     text: _Text | None = _present_text(memory, location)
     for _ in range(MOST_MOVES):
-        place = (location.project, location.path)
+        place = place_of(location)
+        # Where the note was before it came to this place. None if it was nowhere else.
         end: _End | None = None
         for change in memory.changes_at(location, before=before):
             # After this change, another program edited the note, or brought it to this place.
             if text is not None and text.digest != digest_after(change, location):
-                end = _before_rename(memory, location, text, change.number)
+                end = _before_rename(memory, location, text, earlier_stay_before=change.number)
                 if end is not None:
+                    # It was brought here, so this change is about the note that was here before.
                     break
             former_place = _came_from(memory, change, place)
             yield PlacedChange(change, place, former_place)
@@ -124,6 +130,8 @@ def changes_of_note(memory: HistoryVerbs, location: Location) -> Iterator[Placed
                 end = _before_move_of(memory, former_place, change)
                 break
         else:
+            # No change at this place says where the note came from. Another program may have
+            # brought it before the first of them.
             end = _before_rename(memory, location, text)
         if end is None:
             return
@@ -178,72 +186,86 @@ def places_to_follow(memory: HistoryVerbs, locations: Iterable[Location]) -> lis
     made thousands of notes.
     """
     history = memory.engine.ledger.history
-    # Whether a change removed a file, by its number. Then it may have moved a note.
-    removals: dict[int, bool] = {}
+    # One change may have made thousands of notes, so its answer is kept.
+    has_removal = cache(history.has_removal)
 
-    def is_unbroken(location: Location) -> bool:
+    def has_unbroken_chain(location: Location) -> bool:
         """Whether each change at a place found the text that the one before it left."""
-        digest: str | None = None
+        digest_left: str | None = None
         for step in history.placed_steps(location.project, location.path):
             touched = step.touched
-            if touched.do != StepKind.PUT or touched.old != digest:
+            if touched.do != StepKind.PUT or touched.old != digest_left:
                 return False
-            if touched.makes_file:
-                number = step.number
-                if number not in removals:
-                    removals[number] = history.has_removal(number)
-                if removals[number]:
-                    return False
-            digest = touched.new
+            # A change that also removed a file may have brought its note here.
+            if touched.makes_file and has_removal(step.number):
+                return False
+            digest_left = touched.new
         present_text = _present_text(memory, location)
-        return present_text is not None and present_text.digest == digest
+        return present_text is not None and present_text.digest == digest_left
 
-    return [location for location in locations if not is_unbroken(location)]
+    return [location for location in locations if not has_unbroken_chain(location)]
 
 
 def renames_by_others(memory: HistoryVerbs, location: Location) -> list[Rename]:
     """Return how other programs renamed the note that is at a place, the latest rename first."""
     renames: list[Rename] = []
-    known_place = (location.project, location.path)
-    since: int | None = None
+    # Where the next newer change found the note, and the number of that change.
+    place_before_newer = place_of(location)
+    newer_number: int | None = None
     for placed in changes_of_note(memory, location):
-        new = _location_of(memory, known_place)
-        old = _location_of(memory, placed.place)
         number = placed.change.number
-        if placed.place != known_place and new is not None and old is not None:
-            renames.append(Rename(new, old, since, before=number + 1))
-        known_place = placed.place_before or placed.place
-        since = number
+        # This change left the note at another place. So another program renamed it in between.
+        if placed.place != place_before_newer:
+            new = _location_of(memory, place_before_newer)
+            old = _location_of(memory, placed.place)
+            if new is not None and old is not None:
+                renames.append(Rename(new, old, since=newer_number, before=number + 1))
+        place_before_newer = placed.place_before or placed.place
+        newer_number = number
     return renames
 
 
-def departures(memory: HistoryVerbs, location: Location) -> list[int]:
+class Departure(NamedTuple):
+    """The time at which another program took a note away from a place.
+
+    place: the place.
+    before: all changes of this note at the place have lower numbers. It is the number of the change
+        that wrote the next note there.
+    """
+
+    place: Location
+    before: int
+
+
+def departures(memory: HistoryVerbs, location: Location) -> list[Departure]:
     """Return when other programs took notes away from a place that are elsewhere now.
 
-    Each departure is the number of the change that wrote the next note at the place. Changes of the
-    place with lower numbers are about the note that left.
+    The latest departure comes first.
     """
-    numbers: list[int] = []
-    newer: Change | None = None
+    departures_here: list[Departure] = []
+    newer_change: Change | None = None
     for change in memory.changes_at(location):
-        is_next_note = newer is not None and any(
-            step.makes_file and step.place == location for step in newer.files
-        )
-        if newer is not None and is_next_note and _is_elsewhere(memory, location, change, newer):
-            numbers.append(newer.number)
-        newer = change
-    return numbers
+        if newer_change is not None:
+            writes_next_note = any(
+                step.makes_file and step.place == location for step in newer_change.files
+            )
+            departure = Departure(location, newer_change.number)
+            if writes_next_note and _is_known_elsewhere(memory, departure, last_change=change):
+                departures_here.append(departure)
+        newer_change = change
+    return departures_here
 
 
-def _is_elsewhere(memory: HistoryVerbs, location: Location, last: Change, newer: Change) -> bool:
-    """Whether the note that a place had is known at the place to which another program took it.
+def _is_known_elsewhere(memory: HistoryVerbs, departure: Departure, last_change: Change) -> bool:
+    """Whether the note that left a place is known at the place to which another program took it.
 
-    last: the last change of the note at `location`.
-    newer: the next change there, which wrote another note.
+    departure: the place, and when the note left it, if it did.
+    last_change: the last change of the note at this place.
     """
-    digest = digest_after(last, location)
+    digest = digest_after(last_change, departure.place)
     if digest is None:
         return False
+    # The note is or was where its last text from here is, or where a change replaced this text.
     steps = islice(memory.engine.ledger.history.steps_that_replaced(digest), MOST_STEPS_OF_TEXT)
     new_locations = {step.touched.place for step in steps}
     notes_with_text = memory.index.notes.with_text(digest, memory.agent)
@@ -251,23 +273,24 @@ def _is_elsewhere(memory: HistoryVerbs, location: Location, last: Change, newer:
         new_location = _location_of(memory, (info.project, info.path))
         if new_location is not None:
             new_locations.add(new_location)
-    # The note may also be back at the same place.
-    ends = [
-        end_before_rename(memory, new_location, digest, change_before=newer.number)
+    # It came from here if its former place is this one, which it left at this time. It may also be
+    # back at the same place.
+    ends_before_rename = [
+        end_before_rename(memory, new_location, digest, earlier_stay_before=departure.before)
         for new_location in new_locations
     ]
-    return _End(location, newer.number) in ends
+    return _End(departure.place, departure.before) in ends_before_rename
 
 
 def digest_after(change: Change, location: Location) -> str | None:
     """Return the SHA-256 of the text that a change left at a place. None if it left none there."""
     for touched in change.files:
-        place_after = touched.place._replace(path=touched.to or touched.path)
-        if place_after != location:
+        if touched.place_after != location:
             continue
         if touched.do == StepKind.PUT:
             return touched.new
         if touched.do == StepKind.MOVE:
+            # Without a new text, the file was moved as it was.
             return touched.new or touched.old
     return None
 
@@ -296,7 +319,8 @@ def _present_text(memory: HistoryVerbs, location: Location) -> _Text | None:
         file = source.read(location.path)
         note = memory.engine.parse(location.project, location.path, file)
         note_id = note.id if note is not None and note.own_id else None
-        return _Text(file.etag, memory.engine.ledger.history.last + 1, None, note_id)
+        above_all_changes = memory.engine.ledger.history.last + 1
+        return _Text(file.etag, before=above_all_changes, step=None, note_id=note_id)
     return None
 
 
@@ -309,69 +333,77 @@ def _text_before(
     former_place: where it was before, if the change moved it.
     text: its text after the change; None if that is not known.
     """
-    places = {(location.project, location.path), former_place}
+    places = {place_of(location), former_place}
     for step in change.files:
         if place_of(step) in places and step.old is not None:
-            return _Text(step.old, change.number, step)
-    # The move of a folder does not have the texts of its notes.
+            return _Text(step.old, before=change.number, step=step)
+    # The move of a folder does not have the texts of its notes, which stay the same.
     if former_place is None or text is None:
         return None
-    return text._replace(limit=change.number)
+    return text._replace(before=change.number)
 
 
 def _before_rename(
-    memory: HistoryVerbs, location: Location, text: _Text | None, change_before: int = 0
+    memory: HistoryVerbs, location: Location, text: _Text | None, earlier_stay_before: int = 0
 ) -> _End | None:
     """Return where a note was before another program renamed its file.
 
     location: where the note was after the rename.
     text: its text then; None if it is not known.
-    change_before: the last change at `location` before the rename. The note may have been at this
-        place before that change, too.
+    earlier_stay_before: see `end_before_rename`.
 
     None if no other program renamed the file, or if it is not certain.
     """
     if text is None:
         return None
-    end = end_before_rename(memory, location, text.digest, text.limit, change_before)
+    end = end_before_rename(
+        memory,
+        location,
+        text.digest,
+        before=text.before,
+        earlier_stay_before=earlier_stay_before,
+    )
     if end is not None:
         return end
+    # Another program may have edited the text as well. Then only the id tells which note it is.
     note_id = text.note_id
     if text.step is not None:
         note_id = memory.id_in_text(text.step)
-    return _by_id(memory, location, note_id, text.limit)
+    return _by_id(memory, location, note_id, text.before)
 
 
 def end_before_rename(
     memory: HistoryVerbs,
     location: Location,
     digest: str,
-    limit: int | None = None,
-    change_before: int = 0,
+    before: int | None = None,
+    earlier_stay_before: int = 0,
 ) -> _End | None:
     """Return where a text was before another program took its file to `location`.
 
     digest: the SHA-256 of the text.
-    limit: only changes below this number are looked at; None for all.
-    change_before: the text may have been at `location` itself before this change.
+    before: only changes below this number are looked at; None for all.
+    earlier_stay_before: a note may leave `location` and come back. So an earlier stay at this place
+        counts as well, if it ended before the change with this number. 0 if no stay counts.
 
     None if the text was at no other place, or at several.
     """
     steps = [
         step
         for step in memory.engine.ledger.history.steps_that_left(digest)
-        if limit is None or step.number < limit
+        if before is None or step.number < before
     ]
     if len(steps) > MOST_STEPS_OF_TEXT:
         return None
     ends = [
         end
-        for end in _ends(memory, steps, limit)
-        if end.place != location or end.before <= change_before
+        for end in _ends(memory, steps, before)
+        if end.place != location or end.before <= earlier_stay_before
     ]
     if len(ends) > 1:
         left_places = _places_left_again(memory, steps)
         ends = [end for end in ends if end.place not in left_places]
+    # Several places may have lost this text, and nothing says which of them this one is.
     return ends[0] if len(ends) == 1 else None
 
 
@@ -383,24 +415,26 @@ def _places_left_again(memory: HistoryVerbs, steps: Sequence[PlacedStep]) -> set
 
     steps: the steps that left the text somewhere, the newest first.
     """
-    places: set[Location] = set()
+    left_places: set[Location] = set()
     moves = [step for step in reversed(steps) if step.touched.do == StepKind.MOVE]
     for move in moves[:MOST_MOVES]:
         earlier_steps = [step for step in steps if step.number < move.number]
-        ends = _ends(memory, earlier_steps, move.number)
-        remaining_places = {end.place for end in ends} - places - {move.touched.place}
-        if len(remaining_places) == 1:
-            places |= remaining_places
-    return places
+        ends = _ends(memory, earlier_steps, before=move.number)
+        # The places that had lost the text when this change moved it. If it is only one, the moved
+        # text came from there.
+        lost_places = {end.place for end in ends} - left_places - {move.touched.place}
+        if len(lost_places) == 1:
+            left_places |= lost_places
+    return left_places
 
 
 def _by_id(
-    memory: HistoryVerbs, location: Location, note_id: str | None, limit: int | None = None
+    memory: HistoryVerbs, location: Location, note_id: str | None, before: int
 ) -> _End | None:
     """Return where a memory was before another program took its file to `location`.
 
     note_id: the id in the header of the note. None if it has none.
-    limit: only changes below this number are looked at; None for all.
+    before: only changes below this number are looked at.
 
     None if the memory was at no other place, or at several.
     """
@@ -409,40 +443,43 @@ def _by_id(
     steps = (
         step
         for step in memory.engine.ledger.history.steps_with_id(note_id[:ID_DIGITS])
-        if (limit is None or step.number < limit)
+        if step.number < before
         and step.touched.do == StepKind.PUT
+        # Two ids may begin alike. A text that is not kept cannot tell, so the beginning counts.
         and memory.id_in_text(step.touched) in (None, note_id)
     )
-    ends = [end for end in _ends(memory, steps, limit) if end.place != location]
+    ends = [end for end in _ends(memory, steps, before) if end.place != location]
     return ends[0] if len(ends) == 1 else None
 
 
-def _ends(memory: HistoryVerbs, steps: Iterable[PlacedStep], limit: int | None) -> list[_End]:
-    """Return where the notes that some steps left at a place disappeared.
+def _ends(memory: HistoryVerbs, steps: Iterable[PlacedStep], before: int | None) -> list[_End]:
+    """Return where the notes that some steps left at a place disappeared. Each place comes once.
 
-    limit: they disappeared before the change with this number. None if that may be just now.
+    before: they disappeared before the change with this number. None if that may be just now.
     """
     ends: dict[Location, _End] = {}
     for step in steps:
         touched = step.touched
-        place = touched.place._replace(path=touched.to or touched.path)
-        end = _end_of(memory, place, step.number, touched.new or touched.old, limit)
+        digest_left = touched.new or touched.old
+        end = _end_of(memory, touched.place_after, step.number, digest_left, before)
         if end is not None:
             ends.setdefault(end.place, end)
     return list(ends.values())
 
 
 def _end_of(
-    memory: HistoryVerbs, place: Location, number: int, digest: str | None, limit: int | None
+    memory: HistoryVerbs, place: Location, number: int, digest: str | None, before: int | None
 ) -> _End | None:
     """Return where a note disappeared without a change. None if it did not, or if it is not known.
 
+    The note is followed from a change to later ones, until a step shows whether it is still there.
+
     place: where the note was after the change `number`.
     digest: the SHA-256 of its text then.
-    limit: the note disappeared before the change with this number. None if that may be just now.
+    before: the note disappeared before the change with this number. None if that may be just now.
     """
     history = memory.engine.ledger.history
-    # Where the note was before the limit, and the number that its changes there are below.
+    # Where the note was before that change, and the number that its changes there are below.
     end = _End(place, number + 1)
     for _ in range(MOST_MOVES):
         steps = history.placed_steps(place.project, place.path)
@@ -451,21 +488,25 @@ def _end_of(
             return None if _is_still_at(memory, place, number, digest) else end
         touched = next_step.touched
         number = next_step.number
-        is_late = limit is not None and number >= limit
+        is_late = before is not None and number >= before
         if _brings_other_note(touched, place):
             # The file of this note was gone by then.
             return end if is_late else end._replace(before=number)
         if touched.old not in (None, digest) and history.was_left_elsewhere(touched.old, place):
             # Another program had put another note there.
             return end
+
+        # A step that rewrites or removes the file found the note there, and so did a late move of
+        # the file: no other program had taken it away. An earlier move takes the note along. The
+        # move of a folder does not show whether the note was still in it, so it is followed always.
         new_path = touched.path_after_move(place.path)
         is_followed = touched.do == StepKind.MOVE and (touched.moves_folder or not is_late)
         if new_path is None or not is_followed:
             return None
-        # The move of a folder does not show whether the note was still in it.
         place = place._replace(path=new_path)
         if not is_late:
             end = _End(place, number + 1)
+    # The moves may go round in a circle.
     return None
 
 
@@ -492,29 +533,33 @@ def _is_still_at(memory: HistoryVerbs, place: Location, number: int, digest: str
         return True
     file = read_or_none(source, place.path)
     if file is None:
+        # Something that cannot be read as a file may be the note.
         return os.path.lexists(os.path.join(source.root, place.path))
     if file.etag == digest:
         return True
     history = memory.engine.ledger.history
     if history.was_left_elsewhere(file.etag, place):
         return False
-    return not any(
-        _end_of(memory, place, step.number, file.etag, None) is not None
+    # The file has another text. If an earlier note with this text disappeared from the place, it is
+    # back. Otherwise somebody has edited this note.
+    has_earlier_note_returned = any(
+        _end_of(memory, place, step.number, file.etag, before=None) is not None
         for step in history.steps_that_left(file.etag)
         if step.touched.place == place and step.number < number
     )
+    return not has_earlier_note_returned
 
 
-def place_of(touched: Touched) -> Place:
-    """Return the project and path of a step."""
-    return touched.project, touched.path
+def place_of(item: Touched | Location) -> Place:
+    """Return the project and path of a step or location, without the folder of the project."""
+    return item.project, item.path
 
 
 def moved_by(change: Change, place: Place) -> Place | None:
     """Return where a change moved the file of `place`. None if it did not move it."""
-    for removed_position, written_position in change.moves_by_rewriting().items():
-        if place_of(change.files[removed_position]) == place:
-            return place_of(change.files[written_position])
+    for removed, written in change.pairs_moved_by_rewriting():
+        if place_of(removed) == place:
+            return place_of(written)
     project, path = place
     for touched in change.files:
         if touched.do != StepKind.MOVE or touched.project != project:
@@ -530,28 +575,27 @@ def _came_from(memory: HistoryVerbs, change: Change, place: Place) -> Place | No
 
     None if the note was at `place` before, too.
     """
-    for removed_position, written_position in change.moves_by_rewriting().items():
-        if place_of(change.files[written_position]) == place:
-            return place_of(change.files[removed_position])
+    for removed, written in change.pairs_moved_by_rewriting():
+        if place_of(written) == place:
+            return place_of(removed)
 
-    removed: list[Place] = []
-    # Whether the change wrote a file at `place` where no file was.
-    is_new = False
+    removed_places: list[Place] = []
+    has_made_file = False
     for touched in change.files:
         if touched.do == StepKind.MOVE:
             old_place = _before_move(touched, place)
             if old_place is not None:
                 return old_place
         elif touched.do == StepKind.REMOVE:
-            removed.append((touched.project, touched.path))
-        elif touched.do == StepKind.PUT and (touched.project, touched.path) == place:
-            is_new = is_new or touched.old is None
+            removed_places.append(place_of(touched))
+        elif touched.makes_file and place_of(touched) == place:
+            has_made_file = True
 
-    if not is_new:
+    # A note whose file was there before the change did not come from elsewhere.
+    if not has_made_file:
         return None
-    # A change may move a note without a step MOVE: it removes the note at its old place, and writes
-    # it at `place`.
-    for old_place in removed:
+    # A move may be recorded in yet another way, if the file got another name. The texts tell.
+    for old_place in removed_places:
         if _is_same_note(memory, change, old_place, place):
             return old_place
     return None
@@ -607,7 +651,7 @@ def texts_of(
     before: str | None = None
     after: str | None = None
     for revision in memory.revisions_of([change])[change.number]:
-        place = (revision.touched.project, revision.touched.path)
+        place = place_of(revision.touched)
         if place == removed:
             before = revision.before
         elif place == written:
@@ -617,8 +661,10 @@ def texts_of(
 
 def is_same_text(before: str, after: str) -> bool:
     """Whether two texts belong to the same note, because they are equal or have the same id."""
-    identifier = _id_in(before)
-    return before == after or (identifier is not None and identifier == _id_in(after))
+    if before == after:
+        return True
+    id_before = _id_in(before)
+    return id_before is not None and id_before == _id_in(after)
 
 
 def _id_in(text: str) -> str | None:

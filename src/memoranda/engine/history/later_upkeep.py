@@ -35,19 +35,20 @@ from memoranda.sources.step import StepKind
 class LaterUpkeep:
     """The work of upkeep alone on a file since a change.
 
-    left: the header keys that the change left.
-    now: the header keys of the file now.
+    header_left: the header keys that the change left.
+    header_now: the header keys of the file now.
     """
 
-    left: Mapping[str, Any]
-    now: Mapping[str, Any]
+    header_left: Mapping[str, Any]
+    header_now: Mapping[str, Any]
 
     def added_links(self) -> list[str]:
         """Return the ids of memories that upkeep linked the note with."""
-        links_left = id_list(self.left.get("links"))
-        return [id for id in id_list(self.now.get("links")) if id not in links_left]
+        links_left = id_list(self.header_left.get("links"))
+        links_now = id_list(self.header_now.get("links"))
+        return [memory_id for memory_id in links_now if memory_id not in links_left]
 
-    def on(self, data: bytes) -> bytes:
+    def applied_to(self, data: bytes) -> bytes:
         """Return the text that an undo restores, with the header keys that upkeep changed since.
 
         A link that a job added later stays in the header, for example.
@@ -57,14 +58,15 @@ class LaterUpkeep:
         Raises ValueError if its header cannot be read.
         """
         text = data.decode()
-        header = frontmatter.header_of(text)
-        names = {*self.left, *self.now}
-        keys: dict[str, Any] = {}
-        for name in names:
-            if self.left.get(name) != self.now.get(name):
-                value = _merged_value(header.get(name), self.left.get(name), self.now.get(name))
-                keys[name] = frontmatter.REMOVE if value in (None, []) else value
-        return SetKeys(keys, MEMORY_KEYS).apply(text).text.encode()
+        header_before = frontmatter.header_of(text)
+        new_keys: dict[str, Any] = {}
+        for name in {*self.header_left, *self.header_now}:
+            value_left = self.header_left.get(name)
+            value_now = self.header_now.get(name)
+            if value_left != value_now:
+                value = _merged_value(header_before.get(name), value_left, value_now)
+                new_keys[name] = frontmatter.REMOVE if value in (None, []) else value
+        return SetKeys(new_keys, MEMORY_KEYS).apply(text).text.encode()
 
 
 def _merged_value(before: Any, left: Any, now: Any) -> Any:
@@ -74,12 +76,16 @@ def _merged_value(before: Any, left: Any, now: Any) -> Any:
     left: the value that this change left.
     now: the value that upkeep gave it since.
     """
+    # The undone change did not set the key, so it keeps what upkeep gave it.
     if before == left:
         return now
-    if all(isinstance(value, list | None) for value in (before, left, now)):
+    are_lists = all(isinstance(value, list | None) for value in (before, left, now))
+    if are_lists:
+        items_before = before or []
         items_left = left or []
         items_now = now or []
-        kept = [item for item in before or [] if item in items_now or item not in items_left]
+        # Without the old items that upkeep removed since, and with those that it added.
+        kept = [item for item in items_before if item in items_now or item not in items_left]
         added = [item for item in items_now if item not in items_left and item not in kept]
         return kept + added
     # The undone change set the key, so its undo decides.
@@ -87,22 +93,27 @@ def _merged_value(before: Any, left: Any, now: Any) -> Any:
 
 
 def later_upkeep(
-    history: History, place: Location, number: int, left: str, now: File, digest_now: str
+    history: History,
+    place: Location,
+    number: int,
+    digest_left: str,
+    file_now: File,
+    digest_now: str,
 ) -> LaterUpkeep | None:
     """Return what upkeep did to a file since a change. None if others changed it, too.
 
     place: the file: project, path and folder.
     number: the number of the change.
-    left: the SHA-256 of the text that the change left.
-    now: the file as it is now, or as the undo of later changes leaves it.
-    digest_now: the SHA-256 of the text in the history that `now` comes from.
+    digest_left: the SHA-256 of the text that the change left.
+    file_now: the file as it is now, or as the undo of later changes leaves it.
+    digest_now: the SHA-256 of the text in the history that `file_now` comes from.
     """
-    first_text = _text_before_upkeep(history, place, number, left, digest_now)
-    if first_text is None:
+    digest_before = _digest_before_upkeep(history, place, number, digest_left, digest_now)
+    if digest_before is None:
         return None
     try:
-        text_left = history.text(first_text, place.path).decode()
-        text_now = now.data.decode()
+        text_left = history.text(digest_before, place.path).decode()
+        text_now = file_now.data.decode()
         body_left = text_left[frontmatter.split(text_left).body_at :]
         body_now = text_now[frontmatter.split(text_now).body_at :]
         if body_left != body_now:
@@ -113,27 +124,29 @@ def later_upkeep(
         return None
 
 
-def _text_before_upkeep(
-    history: History, place: Location, number: int, left: str, digest_now: str
+def _digest_before_upkeep(
+    history: History, place: Location, number: int, digest_left: str, digest_now: str
 ) -> str | None:
     """Return the SHA-256 of the text that the first later change of upkeep replaced.
 
     It is the text that the change left, or a version of that text with more counted reads. None if
-    one of the later changes cannot be stepped over.
+    one of the later changes cannot be stepped over, or if the changes do not lead back to the text
+    that the change left.
     """
     # The undo of a later change brought back the text that the change left.
-    if digest_now == left:
-        return left
-    text_before = None
-    for change, replaced_text in _changes_back_from(history, place, number, digest_now):
+    if digest_now == digest_left:
+        return digest_left
+    # The changes come from the last to the first. So in the end, this is of the first one.
+    digest_before: str | None = None
+    for change, replaced_digest in _changes_back_from(history, place, number, digest_now):
         # FOLD only stores counts of reads.
         if change.verb != FOLD:
             is_sorting = _steps_of_sorting(change) is not None
             if not is_sorting and not can_be_stepped_over(history, change):
                 return None
-            text_before = replaced_text
-        if replaced_text == left:
-            return text_before
+            digest_before = replaced_digest
+        if replaced_digest == digest_left:
+            return digest_before
     return None
 
 
@@ -153,6 +166,7 @@ def _changes_back_from(
         removed = _removed_by_sorting(change, place, digest)
         if removed is not None and removed.old is not None:
             yield change, removed.old
+            # Older changes of the memory are at its former place.
             yield from _changes_back_from(
                 history, removed.place, number, removed.old, before=change.number
             )
@@ -160,12 +174,12 @@ def _changes_back_from(
         for touched in reversed(change.files):
             # A step that wrote another text did not lead to this one. Either the other text was
             # replaced outside of memory, or an undo has taken the step back.
-            is_here = touched.place == place
-            if not is_here or touched.new != digest:
+            if touched.place != place or touched.new != digest:
                 continue
             yield change, touched.old
             if touched.old is None:
                 return
+            # The changes before it led to the text that it replaced.
             digest = touched.old
 
 
@@ -177,17 +191,18 @@ def path_after_sorting(history: History, place: Location, number: int) -> str:
     place: where the change left the memory: project, path and folder.
     number: the number of the change.
     """
-    after = number
+    last_number = number
     while True:
-        # The newest change comes first. It is the last one at this place, since nothing is there.
-        for change in history.changes_at(place.project, place.path, after=after):
+        # The newest change comes first, so this is the last one that moved a memory away from here.
+        for change in history.changes_at(place.project, place.path, after=last_number):
             new_place = _place_after_sorting(change, place)
             if new_place is not None:
                 break
         else:
+            # No change moved it further.
             return place.path
         place = new_place
-        after = change.number
+        last_number = change.number
 
 
 def _steps_of_sorting(change: Change) -> tuple[Touched, Touched] | None:
@@ -195,18 +210,21 @@ def _steps_of_sorting(change: Change) -> tuple[Touched, Touched] | None:
 
     None for any other change.
     """
+    # Only changes by jobs belong to a run. The undo of one does, too.
     is_of_job = change.run is not None and change.undoes is None
     # The folder of the category may be made, and the former one removed.
     folder_kinds = (StepKind.MKDIR, StepKind.RMDIR)
-    files = [touched for touched in change.files if touched.do not in folder_kinds]
-    kinds = [touched.do for touched in files]
-    if not is_of_job or sorted(kinds) != [StepKind.PUT, StepKind.REMOVE]:
+    step_by_kind = {
+        touched.do: touched for touched in change.files if touched.do not in folder_kinds
+    }
+    file_count = sum(touched.do not in folder_kinds for touched in change.files)
+    put = step_by_kind.get(StepKind.PUT)
+    removed = step_by_kind.get(StepKind.REMOVE)
+    if not is_of_job or file_count != 2 or put is None or removed is None:
         return None
-    put = files[kinds.index(StepKind.PUT)]
-    removed = files[kinds.index(StepKind.REMOVE)]
-    is_in_categories = put.project == removed.project == CATEGORY_PROJECT
-    is_move = put.old is None and put.root == removed.root
-    return (removed, put) if is_in_categories and is_move else None
+    are_memories = put.project == CATEGORY_PROJECT and removed.project == CATEGORY_PROJECT
+    is_move = put.makes_file and put.root == removed.root
+    return (removed, put) if are_memories and is_move else None
 
 
 def _removed_by_sorting(change: Change, place: Location, digest: str) -> Touched | None:
@@ -242,8 +260,10 @@ def can_be_stepped_over(history: History, change: Change) -> bool:
         return change.run is not None
     if change.run is not None:
         return True
-    undone = [history.change(number) for number in undone_numbers(change.undoes, change.details)]
-    return all(done is not None and done.run is not None for done in undone)
+    # An undo of single changes of jobs does not belong to a run itself.
+    numbers = undone_numbers(change.undoes, change.details)
+    undone_changes = [history.change(number) for number in numbers]
+    return all(undone is not None and undone.run is not None for undone in undone_changes)
 
 
 def _is_rewritten(touched: Touched) -> bool:

@@ -17,17 +17,17 @@ from memoranda.sources.line_change import KeptLines
 from memoranda.sources.source import InPlaceEdit, InPlaceSource, NotKept
 from memoranda.sources.step import StepKind
 
-Blocked = Callable[[str, str], CannotUndo]
+RefusalOf = Callable[[str, str], CannotUndo]
 """Returns the error for a file that was changed again later. Its arguments are project and path."""
 
 
-def undo_lines(session: PlaceVerbs, change: Change, blocked: Blocked) -> Change:
+def undo_lines(session: PlaceVerbs, change: Change, refusal_of: RefusalOf) -> Change:
     """Undo a change of lines, and return the change that undid it.
 
     The caller must hold the lock of the home.
 
     change: the change to undo. One of its steps changed lines.
-    blocked: returns the error to raise if the lines were changed again later.
+    refusal_of: returns the error to raise if the lines were changed again later.
 
     Raises CannotUndo, NotAGraphFile, StorageError.
     """
@@ -48,23 +48,23 @@ def undo_lines(session: PlaceVerbs, change: Change, blocked: Blocked) -> Change:
         """Return the edit that undoes the change. Raises CannotUndo."""
         edit = _inverse(source, change, kept_lines)
         if edit is None:
-            raise blocked(change.project, change.path)
+            raise refusal_of(change.project, change.path)
         return edit
 
     undo = InPlaceChange(session, change.path, undoes=change.number)
     try:
-        undone = undo.carry_out(source, plan)
+        undoing_change = undo.carry_out(source, plan)
     except ValueError:
         raise CannotUndo(
             f"{touched.file} holds no entries any more",
             number=change.number,
             obstacle=UndoObstacle.OUTSIDE,
         ) from None
-    if undone is None:
+    if undoing_change is None:
         raise CannotUndo(
             "nothing of it is left", number=change.number, obstacle=UndoObstacle.NOTHING_LEFT
         )
-    return undone
+    return undoing_change
 
 
 def _source_of(session: PlaceVerbs, change: Change, touched: Touched) -> InPlaceSource[Any]:

@@ -45,13 +45,15 @@ class _RunGroups:
         """Add a change to its group, or to a new group if there may be another one."""
         # An undo has the number of the run that it undoes, but is listed alone.
         run = change.run if change.undoes is None else None
-        group = run or change.number
-        is_new_group = group not in self.groups
+        group_number = run or change.number
+        is_new_group = group_number not in self.groups
         if is_new_group and self._is_full:
             return
-        self.groups.setdefault(group, []).append(change)
-        if run:
-            self._oldest_run = min(run, self._oldest_run or run)
+        self.groups.setdefault(group_number, []).append(change)
+        if run is None:
+            return
+        if self._oldest_run is None or run < self._oldest_run:
+            self._oldest_run = run
 
 
 class LogVerbs(HistoryVerbs):
@@ -121,12 +123,13 @@ class LogVerbs(HistoryVerbs):
         before: yield only changes with lower numbers; None for all.
         """
         place = None if ref is None else self.locate(ref)
-        agent = agent and agent.lower()
-        for change in self._listed_changes(place, agent, before):
+        # The names of agents are in lower case.
+        agent_name = None if agent is None else agent.lower()
+        for change in self._listed_changes(place, agent_name, before):
             # The changes come newest first, so all others are older still.
             if since is not None and parse_stamp(change.time) < since:
                 break
-            if agent is None or change.agent == agent:
+            if agent_name is None or change.agent == agent_name:
                 yield change
 
     def _listed_changes(

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import islice
+from typing import NamedTuple
 
 from memoranda.engine.contents import rows_passing
 from memoranda.engine.engine import verb
@@ -29,6 +30,13 @@ _WRITING = (
 )
 
 
+class _WrittenNote(NamedTuple):
+    """A note, and the time when its text was written, in ISO 8601."""
+
+    time: str
+    info: NoteInfo
+
+
 @verb
 def newest_texts(
     memory: HistoryVerbs, query: Query, limit: int, upkeep_face: str
@@ -43,45 +51,51 @@ def newest_texts(
 
     Returns the notes, and how many notes pass in all.
     """
-    passing = set(rows_passing(memory, query))
+    passing_rows = set(rows_passing(memory, query))
     # By row, each note with the time of its latest text. The changes come newest first.
-    notes: dict[int, tuple[str, NoteInfo]] = {}
-    for time, info in _written(memory, upkeep_face):
-        if info.row in passing:
-            notes.setdefault(info.row, (time, info))
+    notes: dict[int, _WrittenNote] = {}
+    for note in _notes_written_by_changes(memory, upkeep_face):
+        if note.info.row in passing_rows:
+            notes.setdefault(note.info.row, note)
         if len(notes) >= limit:
             break
 
     # Add notes without a history. To a full list, only those newer than its oldest note are added.
     is_full = len(notes) >= limit
-    oldest = min((time for time, _ in notes.values()), default="")
-    for time, info in _without_history(memory, query, limit):
-        if not is_full or time > oldest:
-            notes.setdefault(info.row, (time, info))
-    in_order = sorted(notes.values(), key=lambda pair: pair[0], reverse=True)
-    return [info for _, info in in_order[:limit]], len(passing)
+    oldest_time = min((note.time for note in notes.values()), default="")
+    for note in _newest_by_files(memory, query, limit):
+        if not is_full or note.time > oldest_time:
+            notes.setdefault(note.info.row, note)
+    newest_first = sorted(notes.values(), key=lambda note: note.time, reverse=True)
+    return [note.info for note in newest_first[:limit]], len(passing_rows)
 
 
-def _without_history(
-    memory: HistoryVerbs, query: Query, limit: int
-) -> Iterator[tuple[str, NoteInfo]]:
-    """Yield the newest notes as their files say when they were written, with that time."""
-    by_programs, _ = memory.list(query.replace(by="file"), limit=limit)
-    for info in by_programs:
-        yield info.updated or info.changed, info
-    created, _ = memory.list(query.replace(order="created"), limit=limit)
-    for info in created:
-        yield info.created, info
+def _newest_by_files(memory: HistoryVerbs, query: Query, limit: int) -> Iterator[_WrittenNote]:
+    """Yield the newest notes that pass a query, by the times that their files have.
+
+    Some of them are also in the history. Notes that another program wrote come first.
+    """
+    notes_by_programs, _ = memory.list(query.replace(by="file"), limit=limit)
+    for info in notes_by_programs:
+        yield _WrittenNote(info.updated or info.changed, info)
+    newest_notes, _ = memory.list(query.replace(order="created"), limit=limit)
+    for info in newest_notes:
+        yield _WrittenNote(info.created, info)
 
 
-def _written(memory: HistoryVerbs, upkeep_face: str) -> Iterator[tuple[str, NoteInfo]]:
-    """Yield the notes whose text a change wrote, with its time, the newest change first."""
+def _notes_written_by_changes(memory: HistoryVerbs, upkeep_face: str) -> Iterator[_WrittenNote]:
+    """Yield the notes whose text a change wrote, with its time, the newest change first.
+
+    Changes that were undone do not count.
+    """
     changes = memory.engine.ledger.history.changes_besides(upkeep_face)
     standing = Standing()
     for change in islice(changes, _MAX_CHANGES):
-        info = _note_written(memory, change) if standing.counts(change) else None
+        if not standing.counts(change):
+            continue
+        info = _note_written(memory, change)
         if info is not None:
-            yield change.time, info
+            yield _WrittenNote(change.time, info)
 
 
 def _note_written(memory: HistoryVerbs, change: Change) -> NoteInfo | None:

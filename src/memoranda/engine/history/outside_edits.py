@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 
 from memoranda.clock import stamp
 from memoranda.engine.engine import verb
-from memoranda.engine.history.former_places import Place, PlacedChange
+from memoranda.engine.history.former_places import Place, PlacedChange, place_of
 from memoranda.engine.history.verbs import HistoryVerbs, Revision
 from memoranda.errors import MemorandaError
 from memoranda.index.rows import NoteInfo
@@ -84,20 +84,22 @@ def outside_edits(
     else:
         later_text = _text_before(newer, revisions[newer.change.number])
     edits: dict[int, OutsideEdit] = {}
-    # If the text after a change is not the text before the next change, somebody edited the note in
-    # between. `later_text` is the text before the next change, or the present one.
+    # From the newest change to the oldest. If the text that a change left is not the text that the
+    # next change found (`later_text`, at first the present text), somebody edited it in between.
     for step in steps:
         number = step.change.number
-        own_text = _text_after(step, revisions[number])
-        if own_text and later_text and not _is_counted(memory, own_text, later_text, number):
-            edits[number] = OutsideEdit(
-                after=number,
-                since=own_text.time,
-                time=later_text.time,
-                is_latest=newer is None and step is steps[0],
-                text_before=own_text.text,
-                text_after=later_text.text,
-            )
+        text_left = _text_after(step, revisions[number])
+        if text_left is not None and later_text is not None:
+            is_edited = not _differ_only_in_reads(memory, text_left, later_text, number)
+            if is_edited:
+                edits[number] = OutsideEdit(
+                    after=number,
+                    since=text_left.time,
+                    time=later_text.time,
+                    is_latest=newer is None and step is steps[0],
+                    text_before=text_left.text,
+                    text_after=later_text.text,
+                )
         later_text = _text_before(step, revisions[number])
     return edits
 
@@ -124,17 +126,22 @@ def notes_edited_outside(
     # Notes of which a change replaced a text that no change wrote. Only the first file of each
     # change is looked at.
     for change in changes:
-        touched = change.files[0] if change.files else None
-        if touched is None or not _replaced_outside_text(history, touched):
+        if not change.files:
             continue
-        info_now = memory.index.notes.get(touched.project, touched.to or touched.path)
+        touched = change.files[0]
+        if not _replaced_outside_text(history, touched):
+            continue
+        info_now = memory.index.notes.get(touched.project, touched.path_after)
         if info_now is not None and memory.sees(info_now.scope):
             infos[info_now.project, info_now.path] = info_now
     return list(infos.values())
 
 
 def _replaced_outside_text(history: History, touched: Touched) -> bool:
-    """Whether a step replaced a text that no change wrote by another text."""
+    """Whether a step replaced a text that no change wrote by another text.
+
+    False for a step that made or removed a file.
+    """
     if touched.old is None or touched.new is None:
         return False
     return history.writer_of(touched.old) is None
@@ -161,7 +168,8 @@ def _text_after(step: PlacedChange, revisions: Sequence[Revision]) -> _TextAtTim
         # Only these steps leave a note at the place.
         if touched.do not in (StepKind.PUT, StepKind.MOVE):
             continue
-        if (touched.project, touched.to or touched.path) == step.place:
+        if place_of(touched.place_after) == step.place:
+            # Without a new text, the file was moved as it was.
             return _at_time(touched.new or touched.old, revision.after, step.change)
     return None
 
@@ -175,7 +183,7 @@ def _text_before(step: PlacedChange, revisions: Sequence[Revision]) -> _TextAtTi
     place = step.place_before or step.place
     for revision in revisions:
         touched: Touched = revision.touched
-        if (touched.project, touched.path) == place:
+        if place_of(touched) == place:
             return _at_time(touched.old, revision.before, step.change)
     return None
 
@@ -187,14 +195,16 @@ def _at_time(digest: str | None, text: str | None, change: Change) -> _TextAtTim
     return _TextAtTime(digest, text, change.time)
 
 
-def _is_counted(memory: HistoryVerbs, before: _TextAtTime, after: _TextAtTime, change: int) -> bool:
+def _differ_only_in_reads(
+    memory: HistoryVerbs, before: _TextAtTime, after: _TextAtTime, number: int
+) -> bool:
     """Whether two texts of a note differ at most in the read counts in their headers.
 
     Such counts are written by memoranda, so they are not an edit outside of it.
 
     before: the earlier text.
     after: the later text.
-    change: the number of the change that wrote the earlier text.
+    number: the number of the change that wrote the earlier text.
     """
     history = memory.engine.ledger.history
-    return after.digest in history.counted_versions(before.digest, change)
+    return after.digest in history.counted_versions(before.digest, number)

@@ -53,7 +53,7 @@ class _Cursor:
     former_place: Location | None = None
 
 
-class _Present(NamedTuple):
+class _PresentNote(NamedTuple):
     """A note as it is now.
 
     scope: which agents may see it.
@@ -126,12 +126,14 @@ class PastPrivacy:
         waiting = [start]
         while waiting:
             cursor = waiting.pop()
-            if cursor in visited or known_answers.get(cursor) is False:
+            known_answer = known_answers.get(cursor)
+            if cursor in visited or known_answer is False:
                 continue
             visited.add(cursor)
-            if known_answers.get(cursor) or self._is_hidden_next(cursor, waiting):
+            if known_answer or self._is_hidden_next(cursor, waiting):
                 known_answers[start] = True
                 return True
+        # Nothing that follows is hidden, whichever of the visited cursors it is asked for.
         known_answers.update(dict.fromkeys(visited, False))
         return False
 
@@ -146,6 +148,7 @@ class PastPrivacy:
         """
         step = self._step_after(cursor)
         if step is None or _brings_another_note(step, cursor.place):
+            # A note that a change removed is in the history only.
             if cursor.is_gone:
                 return False
             if step is None:
@@ -242,10 +245,13 @@ class PastPrivacy:
         touched = step.touched
         if touched.do == StepKind.MOVE:
             # The step may move a folder above the note.
-            path = touched.to + place.path[len(touched.path) :]
-            new_place = touched.place._replace(path=path)
+            path_in_folder = place.path[len(touched.path) :]
             cursor = _Cursor(
-                new_place, step.number, step.position, touched.new or touched.old or digest
+                touched.place._replace(path=touched.to + path_in_folder),
+                step.number,
+                step.position,
+                # The move of a folder does not have the texts of its notes.
+                digest=touched.new or touched.old or digest,
             )
             # The note may have left the folder before, so its former place counts, too.
             if touched.moves_folder:
@@ -253,7 +259,7 @@ class PastPrivacy:
             yield cursor
             return
         is_gone = touched.do == StepKind.REMOVE
-        yield _Cursor(place, step.number, step.position, touched.new, is_gone)
+        yield _Cursor(place, step.number, step.position, digest=touched.new, is_gone=is_gone)
         if is_gone:
             yield from self._cursors_elsewhere(step)
 
@@ -283,20 +289,20 @@ class PastPrivacy:
         present = self._present_note(place)
         return present is not None and not self._session.sees(present.scope)
 
-    def _present_note(self, place: Location) -> _Present | None:
+    def _present_note(self, place: Location) -> _PresentNote | None:
         """Return what is known of the note that is at `place` now. None if no note is there."""
         if is_here(self._engine, place.project, place.root):
             info = self._engine.index.notes.get(place.project, place.path)
             if info is not None:
-                return _Present(info.scope, info.etag)
+                return _PresentNote(info.scope, info.etag)
         try:
             source = source_at(self._engine, place.project, place.root)
             file = read_or_none(source, place.path)
         except MemorandaError:
             return None
-        return None if file is None else _Present(scope_of(file.data), file.etag)
+        return None if file is None else _PresentNote(scope_of(file.data), file.etag)
 
-    def _is_at(self, present: _Present, cursor: _Cursor) -> bool:
+    def _is_at(self, present: _PresentNote, cursor: _Cursor) -> bool:
         """Whether the note that is at a cursor's place now is the one at the cursor.
 
         It may have been edited by hand. It is another note if another program put it there, with a
@@ -318,7 +324,10 @@ def _is_note(info: NoteInfo, cursor: _Cursor, id_start: str | None) -> bool:
         return True
     if id_start is not None and info.id.startswith(id_start):
         return True
-    places = (cursor.place, cursor.former_place or cursor.place)
+    # A permalink that was made from the path stays in the header when the file is renamed.
+    places = [cursor.place]
+    if cursor.former_place is not None:
+        places.append(cursor.former_place)
     permalinks = [permalink_for(place.project, place.path) for place in places]
     return info.header.get("permalink") in permalinks
 

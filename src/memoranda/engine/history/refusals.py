@@ -27,8 +27,8 @@ def refused_undos(memory: HistoryVerbs, numbers: Collection[int]) -> dict[int, C
     numbers: the numbers of the changes to look at.
     """
     refusals: dict[int, CannotUndo] = {}
-    for change in _changes(memory, numbers):
-        refusal = _refusal(memory, change)
+    for change in _changes_numbered(memory, numbers):
+        refusal = _refusal_alone(memory, change)
         if refusal is not None:
             refusals[change.number] = refusal
     return refusals
@@ -45,7 +45,7 @@ def later_changes_in_the_way(memory: HistoryVerbs, number: int) -> list[Change]:
     """
     numbers = {number}
     while len(numbers) <= _MAX_LATER:
-        changes = list(_changes(memory, numbers))
+        changes = list(_changes_numbered(memory, numbers))
         refusal = _refusal_of_all(memory, changes)
         if refusal is None:
             return [change for change in changes if change.number != number]
@@ -72,18 +72,20 @@ def undoable_together(
     """
     newest_first = sorted(numbers, reverse=True)
     changes: list[Change] = []
-    refusals_apart: dict[int, CannotUndo | None] = {}
+    # Why each change cannot be undone alone. None for one that can.
+    own_refusals: dict[int, CannotUndo | None] = {}
     for start in range(0, len(newest_first), _CHANGES_AT_A_TIME):
         next_numbers = newest_first[start : start + _CHANGES_AT_A_TIME]
         next_changes = _standing_changes(memory, next_numbers)
         changes += next_changes
-        refusals_apart |= _refusals_apart(memory, next_changes)
+        own_refusals |= _own_refusals(memory, next_changes)
 
     refusals: dict[int, CannotUndo] = {}
-    _add_barred(refusals, refusals_apart)
+    _add_barred(refusals, own_refusals)
     while True:
+        # `_add_refused` adds the changes to `refusals` that it refuses.
         possible = [change for change in changes if change.number not in refusals]
-        refusal = _add_refused(memory, possible, refusals, refusals_apart) if possible else None
+        refusal = _add_refused(memory, possible, refusals, own_refusals) if possible else None
         numbers_left = [change.number for change in possible if change.number not in refusals]
         if refusal is None:
             return numbers_left, refusals
@@ -92,22 +94,22 @@ def undoable_together(
             return [], refusals | dict.fromkeys(numbers_left, refusal)
         # Without the change that is to blame, the others are tried again.
         refusals[refusal.number] = refusal
-        _add_barred(refusals, refusals_apart)
+        _add_barred(refusals, own_refusals)
 
 
 @verb
 def _standing_changes(memory: HistoryVerbs, numbers: Collection[int]) -> list[Change]:
     """Return the changes with these numbers that are not undone, the newest first."""
     history = memory.engine.ledger.history
-    return [change for change in _changes(memory, numbers) if history.undone_by(change) is None]
+    return [
+        change for change in _changes_numbered(memory, numbers) if history.undone_by(change) is None
+    ]
 
 
 @verb
-def _refusals_apart(
-    memory: HistoryVerbs, changes: Sequence[Change]
-) -> dict[int, CannotUndo | None]:
-    """Return the refusal of each change alone, by number. None for one that can be undone."""
-    return {change.number: _refusal_apart(memory, change) for change in changes}
+def _own_refusals(memory: HistoryVerbs, changes: Sequence[Change]) -> dict[int, CannotUndo | None]:
+    """Return the refusal that each change meets by itself, by number. None for one that can be undone."""
+    return {change.number: _own_refusal(memory, change) for change in changes}
 
 
 @verb
@@ -115,14 +117,14 @@ def _add_refused(
     memory: HistoryVerbs,
     changes: Sequence[Change],
     refusals: dict[int, CannotUndo],
-    refusals_apart: Mapping[int, CannotUndo | None],
+    own_refusals: Mapping[int, CannotUndo | None],
 ) -> CannotUndo | None:
     """Plan the undo of changes together, and go on without each change that is refused.
 
     changes: the changes, the latest first.
     refusals: the changes that cannot be undone. Those that are refused are added to it, and those
         that they bar.
-    refusals_apart: see `_add_barred`.
+    own_refusals: see `_add_barred`.
 
     Returns the error at which the plan ends, because it contains a part of the refused change, or
     because all of it is refused. None if the changes that are left can be undone together.
@@ -142,7 +144,7 @@ def _add_refused(
             return refusal
         # Nothing of it is in the plan, so the plan is the same as without this change.
         refusals[change.number] = refusal
-        _add_barred(refusals, refusals_apart)
+        _add_barred(refusals, own_refusals)
         together = numbers.difference(refusals)
     if not together:
         return None
@@ -150,28 +152,28 @@ def _add_refused(
 
 
 def _add_barred(
-    refusals: dict[int, CannotUndo], refusals_apart: Mapping[int, CannotUndo | None]
+    refusals: dict[int, CannotUndo], own_refusals: Mapping[int, CannotUndo | None]
 ) -> None:
     """Add the changes that a later change bars which is not undone with them.
 
     refusals: the changes that cannot be undone. Changes are added to it.
-    refusals_apart: all changes with the refusal of each alone, the newest first. None for a change
+    own_refusals: all changes with the refusal of each alone, the newest first. None for a change
         that can be undone.
     """
-    for number, refusal in refusals_apart.items():
+    for number, refusal in own_refusals.items():
         if refusal is None:
             continue
         # A later change that is undone, too, is not in the way.
-        is_undone_too = refusal.later in refusals_apart and refusal.later not in refusals
+        is_undone_too = refusal.later in own_refusals and refusal.later not in refusals
         if not is_undone_too:
             refusals.setdefault(number, refusal)
 
 
-def _refusal_apart(memory: HistoryVerbs, change: Change) -> CannotUndo | None:
+def _own_refusal(memory: HistoryVerbs, change: Change) -> CannotUndo | None:
     """Return the error that a change cannot be undone together with others. None if it may be."""
     if _changed_lines(change):
         return CannotUndo("changes of lines are undone one by one", number=change.number)
-    return _refusal(memory, change)
+    return _refusal_alone(memory, change)
 
 
 def _refusal_of_all(memory: HistoryVerbs, changes: Sequence[Change]) -> CannotUndo | None:
@@ -194,13 +196,11 @@ def refused_undo_of_run(memory: HistoryVerbs, run: Sequence[Change]) -> CannotUn
 
     run: the changes of the run.
     """
-    history = memory.engine.ledger.history
     numbers = {change.number for change in run}
-    to_undo = [change for change in _changes(memory, numbers) if history.undone_by(change) is None]
-    return _refusal_together(memory, to_undo)
+    return _refusal_together(memory, _standing_changes(memory, numbers))
 
 
-def _changes(memory: HistoryVerbs, numbers: Collection[int]) -> Iterator[Change]:
+def _changes_numbered(memory: HistoryVerbs, numbers: Collection[int]) -> Iterator[Change]:
     """Yield the changes with these numbers, the newest first.
 
     Unknown numbers are left out, and changes that the caller may not see.
@@ -211,7 +211,7 @@ def _changes(memory: HistoryVerbs, numbers: Collection[int]) -> Iterator[Change]
             yield change
 
 
-def _refusal(memory: HistoryVerbs, change: Change) -> CannotUndo | None:
+def _refusal_alone(memory: HistoryVerbs, change: Change) -> CannotUndo | None:
     """Return the error that a change cannot be undone. None if the history knows no reason."""
     refusal = memory.refusal_of_undo(change)
     if refusal is not None:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
+from typing import NamedTuple
 
 from memoranda.clock import parse_stamp
 from memoranda.engine.engine import verb
@@ -40,6 +41,16 @@ from memoranda.sources import path_guard
 from memoranda.sources.base import File
 from memoranda.sources.folder import FolderSource
 from memoranda.sources.step import StepKind
+
+
+class _Replacement(NamedTuple):
+    """A change that replaced or removed a text of the note, which may be the text to restore.
+
+    step: the step of the change on the note. Its `old` is the SHA-256 of the replaced text.
+    """
+
+    change: Change
+    step: Touched
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,10 +98,11 @@ class Restoring:
         self._engine = session.engine
         self._history = session.engine.ledger.history
         self._ref = ref
-        self._at = moment
-        self._number = change
+        self._moment = moment
+        self._change_number = change
         self._to = to
-        self._is_latest = moment is None and change is None and to is None
+        # Whether the caller wants only the last change of the note to be taken back.
+        self._names_no_text = moment is None and change is None and to is None
 
     def restore(self) -> tuple[str, int]:
         """Restore the text. Returns its place, and the number of the change that had replaced the
@@ -99,7 +111,7 @@ class Restoring:
         Raises NotInHistory, CannotUndo, Exists, Unusable, InvalidInput, and the errors of `locate`.
         """
         # An archived memory is restored by taking it out of the archive, with its present text.
-        if self._is_latest:
+        if self._names_no_text:
             archived = self._archived_memory()
             if archived is not None:
                 return self._bring_back(archived)
@@ -107,8 +119,8 @@ class Restoring:
         with session.change("restore", fresh=False) as transaction:
             # The text, and the place to which it is written.
             origin = session.locate(self._ref, looseness=Looseness.CASE)
-            replacing_change, replaced_text = self._older(origin)
-            data = self._text_of(replaced_text)
+            replacement = self._wanted_replacement(origin)
+            data = self._replaced_text(replacement.step)
             target = self._target(origin)
             self._check_target(target)
 
@@ -127,18 +139,17 @@ class Restoring:
                 data,
                 source=target.source,
                 old=target.current,
-                mode=replaced_text.mode,
+                mode=replacement.step.mode,
                 # A note that is private now stays so in the history.
-                scope=replaced_text.scope if target.scope == GLOBAL else target.scope,
+                scope=replacement.step.scope if target.scope == GLOBAL else target.scope,
             )
         session.keep_reads(transaction.steps)
-        return target.place.name, replacing_change.number
+        return target.place.name, replacement.change.number
 
-    def _text_of(self, replaced_text: Touched) -> bytes:
+    def _replaced_text(self, step: Touched) -> bytes:
         """Return the text that a step replaced, from the history."""
-        assert replaced_text.old is not None
-        name = f"{replaced_text.project}/{replaced_text.path}"
-        return self._history.text(replaced_text.old, name)
+        assert step.old is not None
+        return self._history.text(step.old, f"{step.project}/{step.path}")
 
     def _archived_memory(self) -> NoteInfo | None:
         """Return the memory that the caller names, if it is archived. None if it is not."""
@@ -147,10 +158,9 @@ class Restoring:
             info = self._session.find_any(self._ref, looseness=Looseness.EXACT)
         if info is None or info.project != ARCHIVE_PROJECT:
             return None
-        # By its path or its title, an older text of it is meant.
-        if not info.id.startswith(self._ref.strip().lower()):
-            return None
-        return info
+        # Only its id asks for the memory itself. Its path or title asks for an older text of it.
+        is_named_by_id = info.id.startswith(self._ref.strip().lower())
+        return info if is_named_by_id else None
 
     def _bring_back(self, archived: NoteInfo) -> tuple[str, int]:
         """Take a memory out of the archive.
@@ -170,96 +180,82 @@ class Restoring:
         name = f"{restored_note.project}/{restored_note.path}"
         return name, next(archiving_numbers, last)
 
-    def _older(self, place: Location) -> tuple[Change, Touched]:
-        """Return the change that replaced the text to restore, and its step on the note.
-
-        Raises NotInHistory.
-        """
+    def _wanted_replacement(self, place: Location) -> _Replacement:
+        """Return the change that replaced the text to restore. Raises NotInHistory."""
         past_privacy = self._session.past()
-        replaced_texts = self._replaced_texts(place, past_privacy)
-        if self._at is not None:
-            older = self._text_at(self._at, replaced_texts)
-        elif self._number is not None:
+        replacements = self._replacements(place, past_privacy)
+        if self._moment is not None:
+            wanted = _first_after(self._moment, replacements)
+        elif self._change_number is not None:
             # Only the texts of the named change are yielded.
-            older = next(replaced_texts, None)
+            wanted = next(replacements, None)
         else:
             source = source_at(self._engine, place.project, place.root)
             present_file = read_or_none(source, place.path)
-            older = _first_other(replaced_texts, present_file)
-        if older is None:
+            wanted = _first_of_other_text(replacements, present_file)
+        if wanted is None:
             raise NotInHistory(place.name)
-        return older
+        return wanted
 
-    def _text_at(
-        self, moment: datetime, replaced_texts: Iterator[tuple[Change, Touched]]
-    ) -> tuple[Change, Touched] | None:
-        """Return the change that replaced the text that a note had at a moment, and its step.
-
-        It is the first change after the moment. None if no change came after it.
-
-        replaced_texts: the changes with their steps on the note, the newest first.
-        """
-        first_after: tuple[Change, Touched] | None = None
-        for change, text in replaced_texts:
-            # Older changes follow, so the last change in this order is the first after the moment.
-            if parse_stamp(change.time) > moment:
-                first_after = (change, text)
-        return first_after
-
-    def _replaced_texts(
+    def _replacements(
         self, place: Location, past_privacy: PastPrivacy | None
-    ) -> Iterator[tuple[Change, Touched]]:
-        """Yield each change that replaced a text of the note at `place`, with its step on the note.
+    ) -> Iterator[_Replacement]:
+        """Yield each change that replaced a text of the note at `place`, the newest first.
 
-        The newest change comes first. Changes from before the note came to this place are included,
-        and changes of other notes that were at the place. If the caller named a change, only this
-        change is yielded.
+        Changes from before the note came to this place are included, and changes of other notes
+        that were at the place. If the caller named a change, only this change is yielded.
 
         past_privacy: hides steps from the caller, which are left out. None for the owner.
         """
-        by_note = self._steps_on_note(place)
-        by_place = self._steps_at(place)
-        last_step: tuple[int, Touched] | None = None
-        for change, text in heapq.merge(by_note, by_place, key=lambda pair: -pair[0].number):
-            if self._number is not None and change.number != self._number:
+        of_note = self._steps_on_note(place)
+        of_place = self._steps_at(place)
+        last_yielded: tuple[int, Touched] | None = None
+        for change, step in heapq.merge(of_note, of_place, key=lambda item: -item.change.number):
+            if self._change_number is not None and change.number != self._change_number:
                 continue
             # Most steps are in both.
-            if (change.number, text) == last_step:
+            if (change.number, step) == last_yielded:
                 continue
-            last_step = (change.number, text)
-            if _has_replaced_text(text) and self._session.may_see(change, text, past_privacy):
-                yield change, text
+            last_yielded = (change.number, step)
+            if _has_replaced_text(step) and self._session.may_see(change, step, past_privacy):
+                yield _Replacement(change, step)
 
-    def _steps_on_note(self, place: Location) -> Iterator[tuple[Change, Touched]]:
+    def _steps_on_note(self, place: Location) -> Iterator[_Replacement]:
         """Yield the steps on the note at `place`, wherever it was, with their changes."""
         for placed in changes_of_note(self._session, place):
-            change = placed.change
-            for step in change.texts():
-                if place_of(step) == placed.place or (
-                    place_of(step) == placed.place_before and not self._is_latest
-                ):
-                    yield change, step
+            for step in placed.change.texts():
+                is_here = place_of(step) == placed.place
+                # A step at the former place moved the note. It counts for a caller who names a change,
+                # a time or a path. Otherwise the text before the last edit is meant, not the one
+                # before a move.
+                is_at_former_place = place_of(step) == placed.place_before
+                if is_here or (is_at_former_place and not self._names_no_text):
+                    yield _Replacement(placed.change, step)
             if _makes_note(placed):
                 # Older changes at this place are about other notes.
                 return
 
-    def _steps_at(self, place: Location) -> Iterator[tuple[Change, Touched]]:
+    def _steps_at(self, place: Location) -> Iterator[_Replacement]:
         """Yield the steps at `place`, with their changes.
 
         If a note is there now, steps on a note that went to another place are left out, unless the
         caller named a change. The note that is there must not get the text of another living note.
         """
-        departure = 0
-        is_departure_the_end = self._number is None and self._is_file(place)
-        if is_departure_the_end:
-            departure = max(departures(self._session, place), default=0)
+        # The first change about the note that is there now; 0 for changes of all notes.
+        first_number = 0
+        has_living_note = self._is_file(place)
+        leaves_out_other_notes = has_living_note and self._change_number is None
+        if leaves_out_other_notes:
+            departures_here = departures(self._session, place)
+            first_number = max((departure.before for departure in departures_here), default=0)
         for change in self._history.changes_at(place.project, place.path):
-            if change.number < departure:
+            if change.number < first_number:
                 return
             for step in change.texts():
                 if step.place == place:
-                    yield change, step
-            if is_departure_the_end and moved_by(change, (place.project, place.path)) is not None:
+                    yield _Replacement(change, step)
+            # A change that moved the note away moved another note, if one is there now.
+            if leaves_out_other_notes and moved_by(change, place_of(place)) is not None:
                 return
 
     def _is_file(self, place: Location) -> bool:
@@ -288,7 +284,7 @@ class Restoring:
         path = path_guard.clean(to, project, hidden=True)
         source = source_at(self._engine, project, root)
         if was_note and not source.is_note(path):
-            path = self._note_path(project, to, path, source)
+            path = self._path_of_note(source, to, path)
         return _Target(Location(project, path, root), source, read_or_none(source, path))
 
     def _named_project(self, to: str) -> tuple[str | None, str]:
@@ -304,21 +300,23 @@ class Restoring:
                     return project, path_in_project
         return None, to
 
-    def _note_path(self, project: str, to: str, path: str, source: FolderSource) -> str:
+    def _path_of_note(self, source: FolderSource, to: str, path: str) -> str:
         """Return a path with `.md` added. Without it, the file would not be a note.
 
-        project, to: the destination as the caller wrote it, for the error.
-        path: the path without `.md`.
         source: the folder that would have the file.
+        to: the path in it, as the caller wrote it.
+        path: the same path, cleaned.
 
-        Raises InvalidInput if the file would not be a note even with `.md`.
+        Raises InvalidInput if `to` names a folder, or if the file would not be a note even with
+        `.md`.
         """
-        path += ".md"
-        if to.endswith("/") or not source.is_note(path):
+        path_with_ending = f"{path}.md"
+        names_folder = to.endswith("/")
+        if names_folder or not source.is_note(path_with_ending):
             raise InvalidInput(
-                f'"{project}/{to}" could not hold the note. Name it with .md at its end.'
+                f'"{source.name}/{to}" could not hold the note. Name it with .md at its end.'
             )
-        return path
+        return path_with_ending
 
     def _check_target(self, target: _Target) -> None:
         """Raise an error if the text may not be written to the target.
@@ -333,7 +331,7 @@ class Restoring:
             self._check_is_free(target)
         # A call without a change or a time restores the text before the last change. If that change
         # was such a call, the text would be the one that the call has just replaced.
-        if target.current is None or not self._is_latest:
+        if target.current is None or not self._names_no_text:
             return
         last = self._last_change(target.place)
         if last is None or last.verb != "restore":
@@ -382,12 +380,14 @@ class Restoring:
         self._engine.fresh()
         if note is None or not note.own_id:
             return data
-        is_ours = place.project in MEMORY_PROJECTS or UUID.fullmatch(note.id) is not None
-        if not is_ours:
+        may_change_id = place.project in MEMORY_PROJECTS or UUID.fullmatch(note.id) is not None
+        if not may_change_id:
             return data
         twins = self._session.index.notes.with_ids([note.id], list(self._engine.sources))
         twin_places = {(info.project, info.path) for info in twins}
-        if twin_places <= {(place.project, place.path)}:
+        # The only note with this id may be the one whose text is replaced.
+        is_only_here = twin_places <= {(place.project, place.path)}
+        if is_only_here:
             return data
         from uuid import uuid4
 
@@ -400,19 +400,32 @@ class Restoring:
             return data
 
 
-def _first_other(
-    replaced_texts: Iterator[tuple[Change, Touched]], present_file: File | None
-) -> tuple[Change, Touched] | None:
-    """Return the first change, and its step, whose replaced text is not the present text.
+def _first_after(moment: datetime, replacements: Iterator[_Replacement]) -> _Replacement | None:
+    """Return the change that replaced the text that a note had at a moment.
 
-    replaced_texts: the changes with their steps on the note, the newest first.
-    present_file: the file with the present text. None if there is no file.
+    It is the first change after the moment. None if no change came after it.
 
-    None if there is no such change.
+    replacements: the newest comes first.
     """
-    for change, text in replaced_texts:
-        if present_file is None or text.old != present_file.etag:
-            return change, text
+    first_after: _Replacement | None = None
+    for replacement in replacements:
+        # Older changes follow, so the last change in this order is the first after the moment.
+        if parse_stamp(replacement.change.time) > moment:
+            first_after = replacement
+    return first_after
+
+
+def _first_of_other_text(
+    replacements: Iterator[_Replacement], present_file: File | None
+) -> _Replacement | None:
+    """Return the first change whose replaced text is not the present text. None if there is none.
+
+    replacements: the newest comes first.
+    present_file: the file with the present text. None if there is no file.
+    """
+    for replacement in replacements:
+        if present_file is None or replacement.step.old != present_file.etag:
+            return replacement
     return None
 
 
@@ -450,4 +463,4 @@ class RestoreVerbs(LogVerbs):
 
         Returns the place of the note, and the number of the change that had replaced the text.
         """
-        return Restoring(self, ref, at, change, to).restore()
+        return Restoring(session=self, ref=ref, moment=at, change=change, to=to).restore()

@@ -20,7 +20,7 @@ from heapq import heappop, heappush
 from typing import NamedTuple
 
 from memoranda.engine.engine import Engine
-from memoranda.engine.history.former_places import Rename
+from memoranda.engine.history.former_places import Departure, Rename
 from memoranda.engine.writing import as_file, id_list
 from memoranda.errors import NotFound, StorageError
 from memoranda.index.database import SCHEMA
@@ -74,7 +74,7 @@ class _NumberQueue:
                 heappush(self._heap, -number)
 
     def next(self) -> int | None:
-        """Return the highest number in the queue. None if the queue is empty."""
+        """Take the highest number out of the queue and return it. None if the queue is empty."""
         while self._heap:
             number = -heappop(self._heap)
             # A number may have been added twice.
@@ -90,8 +90,7 @@ class Trail:
     Arguments:
     places: where the notes are now. For notes that are gone, where they were last.
     renames: how other programs renamed the notes.
-    departures: when other programs took notes away from the places of the notes, as pairs (place,
-        number): changes of the place below the number are about the note that left.
+    departures: when other programs took other notes away from the places of the notes.
     ids: the ids of the notes.
     entities: the names of the entities to erase, by graph file.
     rows: (folder, namespace, key) of the rows of JSON files to erase.
@@ -109,7 +108,7 @@ class Trail:
         engine: Engine,
         places: Sequence[Location],
         renames: Iterable[Rename],
-        departures: Iterable[tuple[Location, int]],
+        departures: Iterable[Departure],
         ids: Sequence[str],
         entities: Mapping[str, Sequence[str]],
         rows: Iterable[tuple[str, str, str]] = (),
@@ -123,30 +122,36 @@ class Trail:
         self._all_places = set(places)
         # The renames and departures to apply, the latest last.
         self._renames = sorted(renames, key=lambda rename: rename.before)
-        # Below a number, the changes of a place are about another note.
-        left_places = [*departures]
-        left_places += [(rename.new, rename.since or ABOVE_ALL_NUMBERS) for rename in self._renames]
-        self._departures = sorted(left_places, key=lambda departure: departure[1])
+        # Before a note was renamed to its new place, the changes there are about another note. If no
+        # change touched the note there since the rename, all of them are.
+        arrivals = [
+            Departure(rename.new, before=rename.since or ABOVE_ALL_NUMBERS)
+            for rename in self._renames
+        ]
+        self._departures = sorted([*departures, *arrivals], key=lambda departure: departure.before)
         self.ids = set(ids)
         # The first digits of the ids.
         self._id_starts = {note_id[:ID_DIGITS] for note_id in ids}
         # For each graph file or JSON file, by its real path: functions that say whether a line must
         # be erased. A line for which one of them returns True is erased.
         self._line_tests: dict[str, list[Callable[[bytes], bool]]] = {
-            file: [partial(_names, names=frozenset(names))] for file, names in entities.items()
+            file: [partial(_is_about_entity, names=frozenset(names))]
+            for file, names in entities.items()
         }
         for folder, namespace, key in rows:
             stem = stem_of(namespace)
             file = os.path.realpath(os.path.join(folder, f"{stem}.json"))
-            self._line_tests.setdefault(file, []).append(partial(_is_row, stem, namespace, key))
+            is_entry = partial(_is_entry, stem, namespace, key)
+            self._line_tests.setdefault(file, []).append(is_entry)
 
-        # The results of `follow`, which the class describes. `_changes` has the changes of `files`
-        # by number, and `_remembered` the SHA-256 of all texts that were looked at.
+        # The results of `follow`, which the class describes.
         self.files: dict[int, list[Touched | None]] = {}
-        self._changes: dict[int, Change] = {}
         self.texts: list[bytes] = []
-        self._remembered: set[str | None] = set()
         self.met: set[Location] = set()
+        # The changes in `files`, by number, as they were.
+        self._changes: dict[int, Change] = {}
+        # The SHA-256 of all texts that were looked at.
+        self._digests_looked_at: set[str | None] = set()
 
         # The numbers of the changes to look at, from the newest to the oldest, and the projects
         # whose moves of folders are among them.
@@ -172,16 +177,18 @@ class Trail:
             if change is not None:
                 self._take_back_renames(number)
                 self._visit(change)
-        self._drop_folders()
+        self._drop_lost_folders()
 
     def _take_back_renames(self, number: int) -> None:
         """Let the present places be those before the renames that came after a change.
 
+        The places that the notes had not reached yet go, and the former places come.
+
         number: the number of the change, which is the next to look at.
         """
-        while self._departures and self._departures[-1][1] > number:
-            place, _ = self._departures.pop()
-            self._present_places.discard(place)
+        while self._departures and self._departures[-1].before > number:
+            departure = self._departures.pop()
+            self._present_places.discard(departure.place)
         while self._renames and self._renames[-1].before > number:
             rename = self._renames.pop()
             self._present_places.add(rename.old)
@@ -209,7 +216,7 @@ class Trail:
         erased_indexes = self._steps_at_present_places(change)
         erased_indexes |= self._steps_with_known_id(change, erased_indexes)
         for step_index in erased_indexes:
-            self._remember_text(change.files[step_index])
+            self._learn_from_texts(change.files[step_index])
         remaining_steps = [
             None if step_index in erased_indexes else self._without_erased_lines(touched)
             for step_index, touched in enumerate(change.files)
@@ -280,16 +287,18 @@ class Trail:
         """
         if has_erased_steps and touched.do == StepKind.REMOVE and self._has_id(touched):
             return True
-        # Somebody may have moved a memory's file by hand, but its name still ends with the id.
-        id_start = touched.path[: -len(".md")][-ID_DIGITS:]
+        # Somebody may have moved a memory's file by hand, but its name still ends with the id, as in
+        # `tea-1a2b3c4d.md`.
+        id_start = touched.path.removesuffix(".md")[-ID_DIGITS:]
         is_named_by_id = (
             touched.project == CATEGORY_PROJECT
             and touched.do in _STEPS_ON_FILES
             and id_start in self._id_starts
         )
+        # Two ids may begin alike. A file that was new has no old text that could tell.
         return is_named_by_id and (touched.old is None or self._has_id(touched))
 
-    def _remember_text(self, touched: Touched) -> None:
+    def _learn_from_texts(self, touched: Touched) -> None:
         """Collect the texts that the history has of a step in `texts`, and their ids in `ids`.
 
         The history has the text that the step replaced. It has the text that the step wrote only if
@@ -300,20 +309,21 @@ class Trail:
         written_digest = touched.new if touched.do == StepKind.PUT else None
         for digest in (written_digest, touched.old):
             # The text that a change wrote is often the one that the next change replaced.
-            if digest not in self._remembered:
-                self._remembered.add(digest)
-                self._remember(touched, self._kept_text(digest))
+            if digest in self._digests_looked_at:
+                continue
+            self._digests_looked_at.add(digest)
+            data = self._kept_text(digest)
+            if data is not None:
+                self._learn_from(touched, data)
 
-    def _remember(self, touched: Touched, data: bytes | None) -> None:
+    def _learn_from(self, touched: Touched, data: bytes) -> None:
         """Add a kept text of a step to `texts`, and the ids in its header to `ids`.
 
         Changes of files that are named by a new id are queued.
 
         touched: the step that read or wrote the text.
-        data: the text; None if the history does not have it.
+        data: the text.
         """
-        if data is None:
-            return
         self.texts.append(data)
         note = self._engine.parse(touched.project, touched.path, as_file(data))
         if note is None or not note.own_id:
@@ -343,7 +353,7 @@ class Trail:
         """
         # A step in the private project stored the answer to a question.
         if touched.project == PRIVATE:
-            return self._names_note(touched)
+            return self._is_answer_about_note(touched)
         if touched.do == StepKind.MOVE:
             return self._follow_move(touched)
         is_about_note = touched.do in _STEPS_ON_FILES and touched.place in self._present_places
@@ -377,15 +387,15 @@ class Trail:
                 self._add_place(place._replace(path=old_path))
         return False
 
-    def _names_note(self, touched: Touched) -> bool:
+    def _is_answer_about_note(self, touched: Touched) -> bool:
         """Whether an answer to a question names one of the notes by its id or place.
 
         touched: the step that stored the answer. Its path is the key of the question.
         """
         answer = self._kept_text(touched.old) or b""
-        data = touched.path.encode() + answer
+        key_and_answer = touched.path.encode() + answer
         paths = [os.path.join(project, path) for project, path, _ in self._all_places]
-        return any(name.encode() in data for name in [*self.ids, *paths])
+        return any(name.encode() in key_and_answer for name in [*self.ids, *paths])
 
     def _add_place(self, place: Location) -> None:
         """Record that a note was at `place`, and queue the earlier changes of this place."""
@@ -452,13 +462,14 @@ class Trail:
         if not erased_lines:
             return touched
         self.texts += erased_lines
+        # A place of a graph file is an entity. Which of the erased ones has the lines does not matter.
         self.met |= {place for place in self._all_places if place.project == touched.project}
-        remaining = kept_lines.without(is_erased)
-        if not any(remaining):
+        remaining_lines = kept_lines.without(is_erased)
+        if not any(remaining_lines):
             return None
-        return self._engine.ledger.lines.keep(touched, remaining)
+        return self._engine.ledger.lines.keep(touched, remaining_lines)
 
-    def _drop_folders(self) -> None:
+    def _drop_lost_folders(self) -> None:
         """Remove from the history the names of folders that disappeared with the notes.
 
         The name of a folder may tell what its notes were about.
@@ -479,9 +490,9 @@ class Trail:
         for number in sorted(numbers, reverse=True):
             change = self._history.change(number)
             if change is not None:
-                self._drop_lost_folders(change, lost_folders)
+                self._drop_folders_from(change, lost_folders)
 
-    def _drop_lost_folders(self, change: Change, lost_folders: Collection[Location]) -> None:
+    def _drop_folders_from(self, change: Change, lost_folders: Collection[Location]) -> None:
         """Remove the steps on lost folders from a change.
 
         lost_folders: folders that no longer exist.
@@ -493,11 +504,11 @@ class Trail:
         for step_index, step in enumerate(change.files):
             if not _is_folder(step):
                 continue
-            path = step.to if step.do == StepKind.MOVE else step.path
-            if (step.project, path, step.root) not in lost_folders:
+            folder = step.place_after
+            if folder not in lost_folders:
                 continue
             is_in_use = any(
-                remaining is not None and _is_on_file_below(remaining, path)
+                remaining is not None and _is_on_file_below(remaining, folder.path)
                 for remaining in remaining_steps
             )
             remaining_steps[step_index] = step if is_in_use else None
@@ -578,9 +589,7 @@ def _listed_under_another(change: Change, steps: Iterable[Touched]) -> Change:
     first_touched = next(
         touched for touched in steps if touched.do not in (StepKind.MKDIR, StepKind.RMDIR)
     )
-    return replace(
-        change, project=first_touched.project, path=first_touched.to or first_touched.path
-    )
+    return replace(change, project=first_touched.project, path=first_touched.path_after)
 
 
 def _is_folder(touched: Touched) -> bool:
@@ -593,7 +602,7 @@ def _is_on_file_below(touched: Touched, folder: str) -> bool:
     return not _is_folder(touched) and f"{touched.path}/".startswith(f"{folder}/")
 
 
-def _names(line: bytes, names: Collection[str]) -> bool:
+def _is_about_entity(line: bytes, names: Collection[str]) -> bool:
     """Whether a line of a graph file is an entity with one of these names, or a relation from or to
     one.
     """
@@ -603,7 +612,7 @@ def _names(line: bytes, names: Collection[str]) -> bool:
     return record is not None and record.name in names
 
 
-def _is_row(stem: str, namespace: str, key: str, line: bytes) -> bool:
+def _is_entry(stem: str, namespace: str, key: str, line: bytes) -> bool:
     """Whether a row of a JSON file is the entry with a namespace and key.
 
     stem: the name of the file without `.json`.
@@ -644,7 +653,7 @@ def telling_words(data: bytes) -> list[bytes]:
 
 
 # Header lines that other notes may have, too. The lines are not searched for, but their words are.
-_SHARED = b"source: ", b"namespace: ", b"content_hash: "
+_SHARED_KEYS = (b"source: ", b"namespace: ", b"content_hash: ")
 # A shorter line is too common to show that a text was copied.
 _MIN_LINE_CHARACTERS = 16
 # At most about this many lines are searched for, spread over all texts.
@@ -681,21 +690,21 @@ class Needles:
     def of(cls, texts: Iterable[bytes], names: Sequence[str]) -> Needles:
         """Return needles with the long words and lines of `texts`, and with all `names`."""
         encoded_names = [name.encode() for name in names]
-        words = set[bytes]()
+        words: set[bytes] = set()
         for name in encoded_names:
             words.update(telling_words(name))
         # The names come first. The keys of a dictionary keep the order, and have no line twice.
         lines = dict.fromkeys(encoded_names)
         for line in _lines_by_people(texts):
             words.update(telling_words(line))
-            is_telling = len(line) >= _MIN_LINE_CHARACTERS and not line.startswith(_SHARED)
+            is_telling = len(line) >= _MIN_LINE_CHARACTERS and not line.startswith(_SHARED_KEYS)
             if is_telling:
                 lines[line] = None
         # The index has the words in lower case.
         words |= {word.lower() for word in words}
         # If there are too many lines, only every second or third one, and so on, is searched for.
-        step = len(lines) // _MAX_LINES + 1
-        return cls(words, list(lines)[::step])
+        distance = len(lines) // _MAX_LINES + 1
+        return cls(words, list(lines)[::distance])
 
     def all_but(self, excluded: Collection[bytes]) -> set[str]:
         """Return the needles that are not excluded, as texts."""
@@ -709,8 +718,8 @@ class Needles:
     def found_in(self, data: bytes) -> set[bytes]:
         """Return the needles that are in `data`."""
         data_words = set(_WORD.findall(data))
-        lines = {line for line in self._possible_in(data_words) if data.find(line) >= 0}
-        return (self.words & data_words) | lines
+        lines_in_data = {line for line in self._possible_in(data_words) if line in data}
+        return (self.words & data_words) | lines_in_data
 
     def _possible_in(self, data_words: set[bytes]) -> Iterator[bytes]:
         """Yield the lines that may be in a text with these words.

@@ -61,23 +61,25 @@ class Later:
         self._number = number
         self._together = frozenset(together)
 
-    def text_now(self, digest: str, now: str) -> str:
+    def newest_version(self, digest_left: str, digest_now: str) -> str:
         """Return the latest version of a text, where versions differ only in their count of reads.
 
         A new count makes a new version of the file, but it does not prevent an undo.
 
-        digest: the SHA-256 of the text that a change left.
-        now: the SHA-256 of the present text. The search ends with it.
+        digest_left: the SHA-256 of the text that a change left.
+        digest_now: the SHA-256 of the present text. The search ends with it.
 
         Returns the SHA-256 of the version.
         """
-        version = digest
-        for version in self._history.counted_versions(digest, self._number):
-            if version == now:
+        version = digest_left
+        for version in self._history.counted_versions(digest_left, self._number):
+            if version == digest_now:
                 break
         return version
 
-    def upkeep(self, place: Location, left: str, now: File, digest_now: str) -> LaterUpkeep | None:
+    def upkeep(
+        self, place: Location, digest_left: str, file_now: File, digest_now: str
+    ) -> LaterUpkeep | None:
         """Return what upkeep did to a file since the change. None if others changed it, too.
 
         See `later_upkeep` for the arguments.
@@ -86,8 +88,8 @@ class Later:
             self._history,
             place=place,
             number=self._number,
-            left=left,
-            now=now,
+            digest_left=digest_left,
+            file_now=file_now,
             digest_now=digest_now,
         )
 
@@ -103,7 +105,7 @@ class Later:
         """
         return path_after_sorting(self._history, touched.place, self._number)
 
-    def blocked(self, place: Location, is_visible: Callable[[Change], bool]) -> CannotUndo:
+    def refusal_at(self, place: Location, is_visible: Callable[[Change], bool]) -> CannotUndo:
         """Return the error that a place has changed since the change to undo.
 
         The error names the latest change of the place that the caller may see. A change that can
@@ -112,22 +114,28 @@ class Later:
         place: the file: project, path and folder.
         is_visible: says whether the error may name a change to the caller.
         """
-        later = None
+        number_to_name: int | None = None
+        # The newest change comes first.
         for change in self._history.changes_at(place.project, place.path, after=self._number):
             is_other = change.number not in self._together and change.verb != FOLD
             if not (is_other and concerns(change, place) and is_visible(change)):
                 continue
-            is_upkeep_of_header = can_be_stepped_over(self._history, change)
-            if later is None or not is_upkeep_of_header:
-                later = change.number
-            if not is_upkeep_of_header:
+            if not can_be_stepped_over(self._history, change):
+                number_to_name = change.number
                 break
-        changed_by = "outside memoranda" if later is None else f"#{later}"
+            if number_to_name is None:
+                number_to_name = change.number
+        if number_to_name is None:
+            changed_by = "outside memoranda"
+            obstacle = UndoObstacle.OUTSIDE
+        else:
+            changed_by = f"#{number_to_name}"
+            obstacle = UndoObstacle.LATER
         return CannotUndo(
             f"{place.name} changed later ({changed_by})",
             number=self._number,
-            obstacle=UndoObstacle.OUTSIDE if later is None else UndoObstacle.LATER,
-            later=later,
+            obstacle=obstacle,
+            later=number_to_name,
         )
 
 
@@ -160,7 +168,7 @@ class Undo:
         self._is_visible = is_visible
         self._engine = session.engine
         self._transaction = transaction
-        # By (project, path), the step that writes or removes the file.
+        # By (project, path), the step of the transaction that writes or removes the file.
         self._steps: dict[tuple[str, str], Step] = {}
         # By (project, path), the marks that this undo adds to the memory's header.
         self._new_marks: dict[tuple[str, str], list[str]] = {}
@@ -188,7 +196,8 @@ class Undo:
         for touched in _steps_to_mark(done_change):
             self.has_begun = True
             mark = done_change.verb
-            if mark in ("merge", "link"):
+            has_partner = done_change.verb in ("merge", "link")
+            if has_partner:
                 mark += self._partner_mark(done_change, touched)
             self._new_marks.setdefault((touched.project, touched.path), []).append(mark)
         for touched in reversed(done_change.files):
@@ -220,7 +229,7 @@ class Undo:
 
         Raises CannotUndo if a restored memory is back already, at another place.
         """
-        self._expect_no_twins()
+        self._check_no_twins()
         if self._unlinked_count:
             details = self._transaction.details or {}
             self._transaction.details = {**details, UNLINKED: self._unlinked_count}
@@ -232,13 +241,13 @@ class Undo:
             is_written_memory = step.do == StepKind.PUT and project in MEMORY_PROJECTS
             if not marks or not is_written_memory or step.data is None:
                 continue
-            known_marks = self._marks(project, path, as_file(step.data))
+            known_marks = self._marks_in_header(project, path, as_file(step.data))
             all_marks = list(dict.fromkeys([*known_marks, *marks]))
             # A file without a header that can hold the marks stays without them.
             with suppress(ValueError):
                 step.data = _with_marks(step.data, all_marks)
 
-    def _expect_no_twins(self) -> None:
+    def _check_no_twins(self) -> None:
         """Raise CannotUndo if a memory that the undo restores would then be there twice.
 
         So it is if something else brought the memory back, and it was moved since.
@@ -250,10 +259,11 @@ class Undo:
             memory_id = self._id_at(touched.project, touched.path, as_file(step.data))
             if not memory_id:
                 continue
+            # The index shows the memories as they are before the undo.
             for twin in self._session.index.notes.with_ids([memory_id], MEMORY_PROJECTS):
                 is_other_file = (twin.project, twin.path) != (touched.project, touched.path)
                 if is_other_file and self._came_later_and_stays(twin):
-                    raise self._blocked(touched, touched.path)
+                    raise self._refusal_at(touched, touched.path)
 
     def _came_later_and_stays(self, twin: NoteInfo) -> bool:
         """Whether a memory came to its place after the change to undo, and the undo leaves it there.
@@ -265,7 +275,7 @@ class Undo:
             return False
         return self._later.has_changed(twin.project, twin.path)
 
-    def _marks(self, project: str, path: str, file: File) -> list[str]:
+    def _marks_in_header(self, project: str, path: str, file: File) -> list[str]:
         """Return the marks in the header of a memory. Empty for other notes."""
         if project not in MEMORY_PROJECTS:
             return []
@@ -283,7 +293,7 @@ class Undo:
             return replace(as_file(step.data), etag=sha256(step.data))
         return None
 
-    def _refusal(self, why: str, obstacle: UndoObstacle = UndoObstacle.OTHER) -> CannotUndo:
+    def _refusal_because(self, why: str, obstacle: UndoObstacle = UndoObstacle.OTHER) -> CannotUndo:
         """Return the error that the change cannot be undone.
 
         why: the reason in words.
@@ -297,7 +307,7 @@ class Undo:
         try:
             return source_at(self._engine, touched.project, touched.root)
         except LocationGone as error:
-            raise self._refusal(str(error), UndoObstacle.UNREACHABLE) from None
+            raise self._refusal_because(str(error), UndoObstacle.UNREACHABLE) from None
 
     def _add(
         self, do: StepKind, touched: Touched, source: FolderSource, path: str, **step_fields: Any
@@ -321,7 +331,8 @@ class Undo:
                 self._steps[touched.project, path] = step
             return
         if do == StepKind.REMOVE and earlier_step.old is None:
-            # The undone changes created and removed this file, so nothing is left to do.
+            # The earlier step would bring the file back, and this one would remove it again: the
+            # undone changes created and removed it. So nothing is left to do.
             self._transaction.drop(earlier_step)
             del self._steps[touched.project, path]
             return
@@ -329,13 +340,13 @@ class Undo:
         earlier_step.do = do
         earlier_step.data = step_fields.get("data")
 
-    def _set_back(self, touched: Touched) -> None:
+    def _undo_row(self, touched: Touched) -> None:
         """Restore a row of the ledger: an answer of the owner, or a request of an agent."""
         rows = self._engine.ledger.review_rows
         present_row = rows.bytes_at(touched.path)
         present_digest = sha256(present_row) if present_row else None
         if present_digest != touched.new:
-            raise self._blocked(touched, touched.path)
+            raise self._refusal_at(touched, touched.path)
         # Without an old row, the change made the row, so it is removed.
         data = None if touched.old is None else self._kept_text(touched)
         self.has_begun = True
@@ -345,53 +356,58 @@ class Undo:
         """Add the step that undoes one step of a change."""
         # A row of the ledger has no file.
         if touched.do == StepKind.SET:
-            self._set_back(touched)
+            self._undo_row(touched)
             return
         source = self._source(touched)
         match touched.do:
             case StepKind.MOVE:
-                self._move_back(source, touched)
+                self._undo_move(source, touched)
             case StepKind.PUT:
-                self._put_back(source, touched)
+                self._undo_put(source, touched)
             case StepKind.REMOVE:
-                self._bring_back(source, touched)
+                self._undo_removal(source, touched)
             case StepKind.MKDIR:
-                self._remove_folder(source, touched)
+                self._undo_new_folder(source, touched)
             case StepKind.RMDIR:
+                # Somebody may have made the folder again.
                 if not os.path.isdir(os.path.join(source.root, touched.path)):
                     self._add(StepKind.MKDIR, touched, source, touched.path)
             case StepKind.UNLINK:
-                self._expect_free(source, touched)
+                self._check_is_free(source, touched)
                 self._add(StepKind.SYMLINK, touched, source, touched.path, link=touched.link)
             case _:
-                self._remove_link(source, touched)
+                # The only kind that is left is SYMLINK. `undo_lines` undoes LINES.
+                self._undo_new_link(source, touched)
 
-    def _move_back(self, source: FolderSource, touched: Touched) -> None:
+    def _undo_move(self, source: FolderSource, touched: Touched) -> None:
         """Add the step that moves a file or folder back to its former place."""
-        self._expect_there(source, touched, touched.to, touched.new or touched.old)
+        # Raises CannotUndo if the file or folder is not there as the change left it.
+        self._file_as_left(source, touched, touched.to, touched.new or touched.old)
         hidden_paths = self._hidden_paths_below(touched) if touched.moves_folder else set()
         if hidden_paths:
             self._move_visible_files_back(source, touched, hidden_paths)
             return
-        self._expect_free(source, touched)
-        old = None if touched.moves_folder else read_or_none(source, touched.to)
-        self._add(StepKind.MOVE, touched, source, touched.to, to=touched.path, old=old)
+        self._check_is_free(source, touched)
+        file = None if touched.moves_folder else read_or_none(source, touched.to)
+        self._add(StepKind.MOVE, touched, source, touched.to, to=touched.path, old=file)
 
-    def _put_back(self, source: FolderSource, touched: Touched) -> None:
+    def _undo_put(self, source: FolderSource, touched: Touched) -> None:
         """Add the step that undoes the writing of a file.
 
         It restores the text that the file had before. A file that was new is removed.
         """
         touched = self._at_present_path(source, touched)
-        file = self._expect_there(source, touched, touched.path, touched.new)
-        upkeep = self._upkeep_since(source, touched, file)
-        if touched.old is None:
+        file = self._file_as_left(source, touched, touched.path, touched.new)
+        upkeep = self._upkeep_since(touched, file)
+        is_new_file = touched.old is None
+        if is_new_file:
             if upkeep is not None and file is not None:
                 self._drop_links_of_upkeep(touched, file, upkeep)
             self._add(StepKind.REMOVE, touched, source, touched.path, old=file)
             return
         data = self._kept_text(touched)
-        self._set_text(touched, source, _with_upkeep(upkeep, data), file, touched.mode)
+        restored_data = _with_upkeep(upkeep, data)
+        self._set_text(touched, source, restored_data, file=file, mode=touched.mode)
 
     def _at_present_path(self, source: FolderSource, touched: Touched) -> Touched:
         """Return a step whose path is where the memory is now, if upkeep has moved it.
@@ -408,6 +424,7 @@ class Undo:
         touched: Touched,
         source: FolderSource,
         data: bytes,
+        *,
         file: File | None,
         mode: int | None,
     ) -> None:
@@ -416,14 +433,13 @@ class Undo:
         touched: the step to undo, as the ledger records it. Its `old` is the text in the history.
         data: the text, with what upkeep did to its header since.
         file: the file as it is now. None if it does not exist.
+        mode: the file's mode before the change. None if it is not known.
         """
         self._add(StepKind.PUT, touched, source, touched.path, data=data, old=file, mode=mode)
         if touched.old is not None:
             self._origins[touched.project, touched.path] = touched.old
 
-    def _upkeep_since(
-        self, source: FolderSource, touched: Touched, file: File | None
-    ) -> LaterUpkeep | None:
+    def _upkeep_since(self, touched: Touched, file: File | None) -> LaterUpkeep | None:
         """Return what upkeep did to a file since the undone change wrote it. None for nothing.
 
         touched: the step that wrote it, as the ledger records it.
@@ -442,6 +458,7 @@ class Undo:
         digest_left: the SHA-256 of the text that the change left.
         """
         place = Location(touched.project, path, touched.root)
+        # A text that this undo made from one of the history is not in the history itself.
         digest_now = self._origins.get((touched.project, path), file.etag)
         return self._later.upkeep(place, digest_left, file, digest_now)
 
@@ -454,12 +471,14 @@ class Undo:
         file: the memory's file as it is now.
         """
         memory_id = self._id_at(touched.project, touched.path, file)
-        coming_ids = {
+        ids_of_new_files = {
             self._id_at(project, path, as_file(step.data))
             for (project, path), step in self._steps.items()
             if step.do == StepKind.PUT and step.old is None and step.data is not None
         }
-        if not memory_id or memory_id in coming_ids:
+        # The undo also writes the memory at another place.
+        goes_elsewhere = memory_id in ids_of_new_files
+        if not memory_id or goes_elsewhere:
             return
         index = self._session.index
         for partner in index.notes.with_ids(upkeep.added_links(), MEMORY_PROJECTS):
@@ -478,7 +497,7 @@ class Undo:
         place = (partner.project, partner.path)
         step = self._steps.get(place)
         if step is None:
-            # Raises the error of a note that may not be changed.
+            # Called for the error that it raises if the note may not be changed.
             editable(self._session, partner)
         file = self._file(source, *place)
         if file is None:
@@ -503,15 +522,16 @@ class Undo:
         note = self._engine.parse(project, path, file) if project in MEMORY_PROJECTS else None
         return note.id if note else ""
 
-    def _bring_back(self, source: FolderSource, touched: Touched) -> None:
+    def _undo_removal(self, source: FolderSource, touched: Touched) -> None:
         """Add the step that restores a file that was removed."""
         if not touched.kept:
             # The text was not kept on purpose. The other files of the change still come back.
             return
-        self._expect_free(source, touched)
+        self._check_is_free(source, touched)
         data = self._kept_text(touched)
         upkeep = self._upkeep_elsewhere(touched, data)
-        self._set_text(touched, source, _with_upkeep(upkeep, data), None, touched.mode)
+        restored_data = _with_upkeep(upkeep, data)
+        self._set_text(touched, source, restored_data, file=None, mode=touched.mode)
         self._brought_back.append(touched)
 
     def _upkeep_elsewhere(self, removed: Touched, data: bytes) -> LaterUpkeep | None:
@@ -531,11 +551,11 @@ class Undo:
             source = self._source(touched)
             present = self._at_present_path(source, touched)
             file = self._file(source, present.project, present.path)
-            if file and self._id_at(present.project, present.path, file) == memory_id:
-                return self._upkeep_since(source, present, file)
+            if file is not None and self._id_at(present.project, present.path, file) == memory_id:
+                return self._upkeep_since(present, file)
         return None
 
-    def _remove_folder(self, source: FolderSource, touched: Touched) -> None:
+    def _undo_new_folder(self, source: FolderSource, touched: Touched) -> None:
         """Add the step that removes a folder that the change made, if the undo leaves the folder
         empty.
         """
@@ -552,7 +572,7 @@ class Undo:
         if paths_inside <= removed_paths:
             self._add(StepKind.RMDIR, touched, source, touched.path)
 
-    def _remove_link(self, source: FolderSource, touched: Touched) -> None:
+    def _undo_new_link(self, source: FolderSource, touched: Touched) -> None:
         """Add the step that removes a symlink that the change made.
 
         source: the folder with the symlink.
@@ -562,7 +582,7 @@ class Undo:
         """
         place = source.place(touched.path)
         if place.kind != "link" or place.link != touched.link:
-            raise self._blocked(touched, touched.path)
+            raise self._refusal_at(touched, touched.path)
         self._add(StepKind.UNLINK, touched, source, touched.path, link=touched.link)
 
     def _hidden_paths_below(self, moved: Touched) -> set[str]:
@@ -588,7 +608,7 @@ class Undo:
                     continue
                 old_path = moved.path + path.removeprefix(moved.to)
                 move_back = replace(moved, path=old_path, to=path)
-                self._expect_free(source, move_back)
+                self._check_is_free(source, move_back)
                 self._add(
                     StepKind.MOVE,
                     move_back,
@@ -598,10 +618,12 @@ class Undo:
                     old=read_or_none(source, path),
                 )
 
-    def _expect_there(
+    def _file_as_left(
         self, source: FolderSource, touched: Touched, path: str, digest_left: str | None
     ) -> File | None:
         """Return the file at `path`. Raises CannotUndo unless it is as the change left it.
+
+        What does not prevent an undo may differ: counts of reads, marks, and the work of upkeep.
 
         digest_left: the SHA-256 of the text that the change left. None for a moved folder:
             something must be at the path, and the result is None.
@@ -609,18 +631,18 @@ class Undo:
         if digest_left is None:
             if os.path.lexists(os.path.join(source.root, path)):
                 return None
-            raise self._blocked(touched, path)
+            raise self._refusal_at(touched, path)
         file = self._file(source, touched.project, path)
         if file is None:
-            raise self._blocked(touched, path)
+            raise self._refusal_at(touched, path)
 
         # The same text, or a version of it that only counts more reads.
-        digest = self._later.text_now(digest_left, file.etag)
-        if file.etag == digest:
+        newest_digest = self._later.newest_version(digest_left, file.etag)
+        if file.etag == newest_digest:
             return file
 
         # The same text with more marks, which the memory keeps.
-        added_marks = self._marks_added_to(digest, touched.project, path, file)
+        added_marks = self._marks_added_to(newest_digest, touched.project, path, file)
         if added_marks:
             self.has_begun = True
             self._earlier_marks[os.path.basename(path)] = added_marks
@@ -629,7 +651,7 @@ class Undo:
         # The same text with what upkeep wrote into the header, which the undo may keep.
         if self._upkeep_at(touched, path, file, digest_left) is not None:
             return file
-        raise self._blocked(touched, path)
+        raise self._refusal_at(touched, path)
 
     def _marks_added_to(self, digest: str, project: str, path: str, file: File) -> list[str]:
         """Return the marks that earlier undos added to a text, if nothing else was changed in it.
@@ -637,24 +659,25 @@ class Undo:
         digest: the SHA-256 of the text without these marks.
         file: the file as it is now. New marks come after the older ones.
         """
-        marks = self._marks(project, path, file)
+        marks = self._marks_in_header(project, path, file)
+        # How many marks are older is not known, so each number is tried.
         for older_count in range(len(marks)):
             text_with_older_marks = _with_marks(file.data, marks[:older_count])
             if sha256(text_with_older_marks) == digest:
                 return marks[older_count:]
         return []
 
-    def _expect_free(self, source: FolderSource, touched: Touched) -> None:
+    def _check_is_free(self, source: FolderSource, touched: Touched) -> None:
         """Raise CannotUndo if the path where the undo would restore a file is taken."""
         step = self._steps.get((touched.project, touched.path))
-        if step:
+        if step is not None:
             is_free = step.do == StepKind.REMOVE
         else:
             is_free = not os.path.lexists(os.path.join(source.root, touched.path))
         if not is_free:
-            raise self._blocked(touched, touched.path)
+            raise self._refusal_at(touched, touched.path)
 
-    def _blocked(self, touched: Touched, path: str) -> CannotUndo:
+    def _refusal_at(self, touched: Touched, path: str) -> CannotUndo:
         """Return the error that somebody has changed the file at `path` since the change to undo.
 
         The error names the later change only if the caller may see it.
@@ -662,21 +685,22 @@ class Undo:
         place = Location(touched.project, path, touched.root)
         file = read_or_none(self._source(touched), path)
         if file is not None and not self._session.sees(scope_of(file.data)):
-            return self._refusal(f"the path {place.name} cannot be used")
-        return self._later.blocked(place, self._is_visible)
+            return self._refusal_because(f"the path {place.name} cannot be used")
+        return self._later.refusal_at(place, self._is_visible)
 
     def _kept_text(self, touched: Touched) -> bytes:
         """Return the text that the step replaced. Raises CannotUndo if the history does not have
         it.
         """
+        # Only the texts of entries with a time to live are not kept.
         if not touched.kept or touched.old is None:
-            raise self._refusal(PASSING, UndoObstacle.PASSING)
+            raise self._refusal_because(PASSING, UndoObstacle.PASSING)
         name = f"{touched.project}/{touched.path}"
         try:
             return self._engine.ledger.history.text(touched.old, name)
         except NotFound:
             reason = f"the text of {name} is no longer kept"
-            raise self._refusal(reason, UndoObstacle.NOT_KEPT) from None
+            raise self._refusal_because(reason, UndoObstacle.NOT_KEPT) from None
 
 
 def _steps_to_mark(done_change: Change) -> list[Touched]:
@@ -736,7 +760,7 @@ def _with_upkeep(upkeep: LaterUpkeep | None, data: bytes) -> bytes:
     if upkeep is None:
         return data
     try:
-        return upkeep.on(data)
+        return upkeep.applied_to(data)
     except ValueError:
         return data
 

@@ -63,6 +63,8 @@ from memoranda.text.pattern import lazy_pattern
 _ANOTHER = "; memory undo N takes back another change"
 # The verbs of changes that delete notes.
 _DELETING = ("delete", EXPIRE, "decay")
+# The projects whose notes have a count of reads in their headers.
+_PROJECTS_WITH_COUNTS = frozenset((*MEMORY_PROJECTS, ENTRIES))
 # The id of a memory, or at least the first eight digits of an id.
 _ID_BEGIN = lazy_pattern(r"[0-9a-f]{8}[0-9a-f-]*")
 
@@ -155,7 +157,8 @@ class HistoryVerbs(NoteVerbs):
         past_privacy: says which steps are hidden from the caller. None for the owner, who sees all.
         """
         if change.verb == ERASE:
-            # It names notes of any project, also of those that are not open in this process.
+            # It names notes of any project, also of those that are not open in a process that is
+            # limited to some projects.
             return self.agent is None and not self.engine.only
         return all(
             self.may_see(change, file, past_privacy) for file in self._files_that_count(change)
@@ -169,8 +172,10 @@ class HistoryVerbs(NoteVerbs):
         """
         place = (change.project, change.path)
         own_files = [file for file in change.files if (file.project, file.path) == place]
-        # Without a file that the change is listed under, all its files count.
-        if not own_files or self.engine.only:
+        # All files count if none of them is the one that the change is listed under, and in a
+        # process that is limited to some projects.
+        is_limited = bool(self.engine.only)
+        if not own_files or is_limited:
             return change.files
         if change.verb in _DELETING:
             return own_files
@@ -419,7 +424,7 @@ class HistoryVerbs(NoteVerbs):
             not_undone = [change for change in run_changes if history.undone_by(change) is None]
             if not not_undone:
                 raise CannotUndo("it was undone", f"run #{run}")
-            return self._take_back(not_undone, f"run #{run}", run), not_undone
+            return self._undo_as_one(not_undone, f"run #{run}", run), not_undone
 
     @verb
     def undo_together(self, numbers: Collection[int]) -> Change:
@@ -443,7 +448,7 @@ class HistoryVerbs(NoteVerbs):
             refusal = self.refusal_of_undos(changes)
             if refusal is not None:
                 raise refusal
-            return self._take_back(changes, f"#{changes[-1].number}")
+            return self._undo_as_one(changes, f"#{changes[-1].number}")
 
     @verb
     def undo_changes_of(
@@ -469,7 +474,7 @@ class HistoryVerbs(NoteVerbs):
             changes = [*self._standing_changes_of(agent.lower(), since, project, session)]
             if not changes:
                 raise CannotUndo(f"There is no change of {agent} to undo.")
-            return self._take_back(changes, f"the changes of {agent}"), changes
+            return self._undo_as_one(changes, f"the changes of {agent}"), changes
 
     def _standing_changes_of(
         self, agent: str, since: datetime | None, project: str | None, session: str | None
@@ -486,15 +491,16 @@ class HistoryVerbs(NoteVerbs):
             # The changes come newest first, so all others are older still.
             if since is not None and parse_stamp(change.time) < since:
                 return
-            is_of_project = project in (None, change.project)
-            is_of_session = session in (None, (change.by or {}).get("session"))
+            session_of_change = (change.by or {}).get("session")
+            is_of_project = project is None or project == change.project
+            is_of_session = session is None or session == session_of_change
             is_work = change.undoes is None and not is_upkeep(change) and not is_blank(change)
             if not (is_of_project and is_of_session and is_work):
                 continue
             if self._is_visible(change, past_privacy) and history.undone_by(change) is None:
                 yield change
 
-    def _take_back(self, changes: Sequence[Change], name: str, run: int | None = None) -> Change:
+    def _undo_as_one(self, changes: Sequence[Change], name: str, run: int | None = None) -> Change:
         """Undo changes as one new change, and return the new change. Raises CannotUndo.
 
         changes: the changes to undo, the latest first.
@@ -504,6 +510,7 @@ class HistoryVerbs(NoteVerbs):
         first = changes[-1]
         numbers = [change.number for change in changes]
         with self.change("undo", (first.project, first.path), fresh=False) as transaction:
+            # The undo is listed under the place of the first change, and has its number.
             transaction.undoes = first.number
             transaction.run = run
             # The number of a run tells its changes. Without one, all of them are recorded.
@@ -540,37 +547,40 @@ class HistoryVerbs(NoteVerbs):
 
         steps: the steps that replaced the texts.
         """
-        before = self._reads(
+        counts_before = self._read_counts(
             (step, step.old) for step in steps if step.do in (StepKind.PUT, StepKind.REMOVE)
         )
-        now = self._reads((step, as_file(step.data)) for step in steps if step.data is not None)
+        counts_now = self._read_counts(
+            (step, as_file(step.data)) for step in steps if step.data is not None
+        )
         # If the ids differ, memories were merged or separated. Then the counts before and after
         # cannot be compared.
-        if before.keys() != now.keys():
+        if counts_before.keys() != counts_now.keys():
             return
-        for identity, count in now.items():
-            count_before = before[identity]
-            if count_before > count:
-                self.engine.reads.count_read(identity, count_before - count)
-            elif count_before < count:
-                self._take_off_pending_reads(identity, count - count_before)
+        for note_id, count in counts_now.items():
+            lost_count = counts_before[note_id] - count
+            if lost_count > 0:
+                self.engine.reads.count_read(note_id, lost_count)
+            elif lost_count < 0:
+                # An undo of an undo brings a higher count back, whose reads are in the log by now.
+                self._take_off_pending_reads(note_id, -lost_count)
 
-    def _take_off_pending_reads(self, id: str, number: int) -> None:
+    def _take_off_pending_reads(self, note_id: str, number: int) -> None:
         """Take reads off the log, because the header of the note counts them again.
 
-        id: the id of the note.
+        note_id: the id of the note.
         number: how many reads to take off. If the log has fewer, it has none afterwards.
         """
         reads = self.engine.reads
-        pending = reads.counts([id])[id]
-        used = reads.used([id]).get(id)
+        pending_count = reads.counts([note_id])[note_id]
+        last_use = reads.used([note_id]).get(note_id)
         # The log can only be added to. So the note begins again, with its last use.
-        reads.restart(id)
-        if used is not None:
-            reads.record_use([id], datetime.fromtimestamp(used, UTC))
-        reads.count_read(id, max(0, pending - number))
+        reads.restart(note_id)
+        if last_use is not None:
+            reads.record_use([note_id], datetime.fromtimestamp(last_use, UTC))
+        reads.count_read(note_id, max(0, pending_count - number))
 
-    def _reads(self, files: Iterable[tuple[Step, File | None]]) -> dict[str, int]:
+    def _read_counts(self, files: Iterable[tuple[Step, File | None]]) -> dict[str, int]:
         """Return the read counts in the headers of memories and entries, by id.
 
         files: pairs of a step and a file: the file that the step replaced, or the file that it
@@ -578,7 +588,7 @@ class HistoryVerbs(NoteVerbs):
         """
         counts: dict[str, int] = {}
         for step, file in files:
-            if file and step.project in (*MEMORY_PROJECTS, ENTRIES):
+            if file is not None and step.project in _PROJECTS_WITH_COUNTS:
                 note = self.engine.parse(step.project, step.path, file)
                 if note is not None:
                     counts[note.id] = note.access_count
@@ -604,7 +614,7 @@ class HistoryVerbs(NoteVerbs):
             # by file.
             if any(file.do == StepKind.LINES for file in change_to_undo.files):
                 return self._undo_lines(change_to_undo, past_privacy)
-            return self._take_back([change_to_undo], f"#{change_to_undo.number}")
+            return self._undo_as_one([change_to_undo], f"#{change_to_undo.number}")
 
     def _numbered_change(self, number: int, past_privacy: PastPrivacy | None) -> Change:
         """Return the change with a number. Raises CannotUndo if the caller sees no such change.
@@ -700,11 +710,11 @@ class HistoryVerbs(NoteVerbs):
         later_changes = Later(self.engine.ledger.history, change.number)
         is_visible = partial(self._is_visible, past_privacy=past_privacy)
 
-        def blocked(project: str, path: str) -> CannotUndo:
+        def refusal_of(project: str, path: str) -> CannotUndo:
             """Return the error for a file that a later change has touched, too."""
-            return later_changes.blocked(Location(project, path, change.root), is_visible)
+            return later_changes.refusal_at(Location(project, path, change.root), is_visible)
 
-        return undo_lines(self, change, blocked)
+        return undo_lines(self, change, refusal_of)
 
     def revisions(self, change: int, *, limit: int = 0) -> list[Revision]:
         """Return the texts before and after a change (see `Memory.revisions`).

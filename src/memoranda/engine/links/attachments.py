@@ -210,7 +210,13 @@ def _projects_to_search(memory: ReadVerbs, project: str | None) -> list[str]:
 def _described(memory: ReadVerbs, source: FolderSource, attachment: Attachment) -> AttachedFile:
     """Complete an attachment with its details and the notes that link to it."""
     changed = stamp(attachment.changed)
-    attached = AttachedFile(source.name, attachment.path, attachment.kind, attachment.size, changed)
+    attached = AttachedFile(
+        project=source.name,
+        path=attachment.path,
+        kind=attachment.kind,
+        size=attachment.size,
+        changed=changed,
+    )
     attached.linked_from = _linking(memory, source.name, attachment.path)
     if attachment.path.lower().endswith(".canvas") and attachment.size <= _MAX_CANVAS_BYTES:
         _read_canvas(Path(source.root, attachment.path), attached)
@@ -341,7 +347,15 @@ def unresolved_links(memory: ReadVerbs, project: str) -> list[UnresolvedLink]:
             if edge.state == RESOLVED or reasons.is_attachment(info, edge):
                 continue
             reason = reasons.reason(info, edge)
-            links.append(UnresolvedLink(info.path, edge.line, edge.target, edge.state, reason))
+            links.append(
+                UnresolvedLink(
+                    path=info.path,
+                    line=edge.line,
+                    target=edge.target,
+                    state=edge.state,
+                    reason=reason,
+                )
+            )
     links.sort(key=lambda link: (link.path, link.line))
     return links
 

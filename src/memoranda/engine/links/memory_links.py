@@ -119,7 +119,13 @@ class LinkVerbs(ReadVerbs, WritingSession):
             info, depth=depth, viewer=self.agent, since=since, limit=limit
         )
         edges = with_attachments_marked(self, info, edges)
-        return NoteContext(info, self.index.notes.observations(info), edges, more_count, reached)
+        return NoteContext(
+            note=info,
+            observations=self.index.notes.observations(info),
+            edges=edges,
+            more=more_count,
+            reached=reached,
+        )
 
     @verb
     def outgoing(self, ref: Ref) -> list[Edge]:
@@ -155,7 +161,7 @@ class LinkVerbs(ReadVerbs, WritingSession):
         a, b: the notes.
         type: the type of the relation. Links between memories have no type.
         """
-        with self.change("link") as change:
+        with self.change("link") as transaction:
             first, second = self._pair(a, b)
             are_memories = {first.project, second.project} <= {*MEMORY_PROJECTS}
             # The headers of both memories list the link. For other notes, the first gets a line of
@@ -163,11 +169,11 @@ class LinkVerbs(ReadVerbs, WritingSession):
             if are_memories:
                 for info, partner in ((first, second), (second, first)):
                     if partner.id not in info.links:
-                        set_keys(self, change, info, linked_keys(info, partner))
+                        set_keys(self, transaction, info, linked_keys(info, partner))
             elif not self._is_related(first, second, type):
-                self._write_relation(change, first, second, type)
-            change.about = (first.project, first.path)
-        return change.done is not None
+                self._write_relation(transaction, first, second, type)
+            transaction.about = (first.project, first.path)
+        return transaction.done is not None
 
     def _is_related(self, first: NoteInfo, second: NoteInfo, type: str) -> bool:
         """Whether the first note has a relation of this type to the second note."""
@@ -177,7 +183,7 @@ class LinkVerbs(ReadVerbs, WritingSession):
         return False
 
     def _write_relation(
-        self, change: Transaction, first: NoteInfo, second: NoteInfo, type: str
+        self, transaction: Transaction, first: NoteInfo, second: NoteInfo, type: str
     ) -> None:
         """Add the step that adds `- type [[Target]]` to the section Relations of the first note.
 
@@ -190,7 +196,7 @@ class LinkVerbs(ReadVerbs, WritingSession):
         name = self._link_name(first, second)
         file, text = editable(self, first)
         edited = AddItem("Relations", f"- {kind} [[{name}]]").apply(text).text
-        change.put(first.project, first.path, edited.encode(), old=file, scope=first.scope)
+        transaction.put(first.project, first.path, edited.encode(), old=file, scope=first.scope)
 
     def _link_name(self, first: NoteInfo, second: NoteInfo) -> str:
         """Return the text of a link in the first note that leads to the second note.
@@ -237,7 +243,7 @@ class LinkVerbs(ReadVerbs, WritingSession):
 
         Returns whether there was a link (see `Memory.unlink`).
         """
-        with self.change("unlink") as change:
+        with self.change("unlink") as transaction:
             first, second = self._pair(a, b)
             are_memories = {first.project, second.project} <= {*MEMORY_PROJECTS}
             if not are_memories:
@@ -251,7 +257,7 @@ class LinkVerbs(ReadVerbs, WritingSession):
                 if partner.id not in unlinked_ids:
                     unlinked_ids = [*unlinked_ids, partner.id]
                 keys = links_without(info, partner.id) | {"unlinked": unlinked_ids}
-                set_keys(self, change, info, keys)
+                set_keys(self, transaction, info, keys)
         return True
 
     @verb
@@ -263,7 +269,7 @@ class LinkVerbs(ReadVerbs, WritingSession):
 
         Locked memories are left out. They cannot be written, and a link must be on both sides.
         """
-        with self.change("link", (CATEGORY_PROJECT, "")) as change:
+        with self.change("link", (CATEGORY_PROJECT, "")) as transaction:
             infos, _ = self.list(Query(projects=(CATEGORY_PROJECT,), order="path"), limit=0)
             infos_by_row = {info.row: info for info in infos}
             resolved_links = self.index.links.resolved_links_of(sorted(infos_by_row), self.agent)
@@ -275,7 +281,7 @@ class LinkVerbs(ReadVerbs, WritingSession):
                 for row, ids in links_by_row.items():
                     info = infos_by_row[row]
                     if ids != list(info.links):
-                        set_keys(self, change, info, {"links": ids})
+                        set_keys(self, transaction, info, {"links": ids})
         return plan
 
 
@@ -421,7 +427,7 @@ def supersedable(session: ReadVerbs, refs: Iterable[Ref]) -> list[NoteInfo]:
 
 def supersede(
     session: ReadVerbs,
-    change: Transaction,
+    transaction: Transaction,
     before: NoteInfo,
     after: NoteInfo,
     valid_from: str | None,
@@ -448,9 +454,9 @@ def supersede(
         begins = _beginning_of(note)
     keys["supersedes"] = _one_or_list([*note.supersedes, before.id])
     is_explicit = bool(valid_from or note.valid_from)
-    end_validity(session, change, [before], begins, after.scope, explicit=is_explicit)
-    change.about = (after.project, after.path)
-    return set_keys(session, change, after, keys, file, text)
+    end_validity(session, transaction, [before], begins, after.scope, explicit=is_explicit)
+    transaction.about = (after.project, after.path)
+    return set_keys(session, transaction, after, keys, file=file, text=text)
 
 
 def _beginning_of(note: Note) -> str:
@@ -466,7 +472,7 @@ def _beginning_of(note: Note) -> str:
 
 def end_validity(
     session: ReadVerbs,
-    change: Transaction,
+    transaction: Transaction,
     old: Iterable[NoteInfo],
     begins: str,
     scope: str,
@@ -509,7 +515,7 @@ def end_validity(
             # The new note names the old one by its id, which must not change with the path.
             keys["id"] = note.id
         if keys:
-            set_keys(session, change, info, keys, file, text)
+            set_keys(session, transaction, info, keys, file=file, text=text)
 
 
 def _begins_after(note: Note, moment: str) -> bool:
@@ -522,7 +528,7 @@ def _begins_after(note: Note, moment: str) -> bool:
 
 
 def end_superseded(
-    session: ReadVerbs, change: Transaction, old: Sequence[NoteInfo], draft: Draft, step: Step
+    session: ReadVerbs, transaction: Transaction, old: Sequence[NoteInfo], draft: Draft, step: Step
 ) -> None:
     """Add the steps that end the validity of the notes that a new note supersedes.
 
@@ -538,11 +544,11 @@ def end_superseded(
             _check_circle(session, info, overwritten)
     valid_from = draft.metadata.get("valid_from")
     begins = valid_from or _past_day_or_now(session, draft)
-    end_validity(session, change, old, begins, step.scope, explicit=bool(valid_from))
-    change.about = change.about or (step.project, step.path)
+    end_validity(session, transaction, old, begins, step.scope, explicit=bool(valid_from))
+    transaction.about = transaction.about or (step.project, step.path)
     # The new note is written last, so that it comes first where the latest changes are listed.
-    change.drop(step)
-    change.steps.append(step)
+    transaction.drop(step)
+    transaction.steps.append(step)
 
 
 def _past_day_or_now(session: ReadVerbs, draft: Draft) -> str:

@@ -104,7 +104,7 @@ def _file_title(path: str) -> str:
     return posixpath.splitext(posixpath.basename(path))[0]
 
 
-def put_texts(change: Transaction, links: Relinking) -> None:
+def put_texts(transaction: Transaction, links: Relinking) -> None:
     """Add steps that write the notes with rewritten links.
 
     Notes that move themselves are left out, because the move writes them.
@@ -112,7 +112,7 @@ def put_texts(change: Transaction, links: Relinking) -> None:
     for text in links.texts.values():
         if not text.is_moved:
             info = text.info
-            change.put(info.project, info.path, text.data, old=text.old, scope=info.scope)
+            transaction.put(info.project, info.path, text.data, old=text.old, scope=info.scope)
 
 
 def relinking(
@@ -173,7 +173,14 @@ def relink_anchors(
     # The links of the note to itself are in `own_text`.
     linking_notes.pop(info.row, None)
     for source in linking_notes.values():
-        _relink_source(session, relocation, source, info, new_names, result)
+        _relink_source(
+            session,
+            relocation,
+            source,
+            target=info,
+            new_names=new_names,
+            result=result,
+        )
     result.updated.sort()
     result.broken.sort()
     return own_text, result
@@ -193,7 +200,8 @@ def _relink_source(
     session: HomeSession,
     relocation: Relocation,
     source: NoteInfo,
-    info: NoteInfo,
+    *,
+    target: NoteInfo,
     new_names: Mapping[Anchor, str],
     result: Relinking,
 ) -> None:
@@ -201,16 +209,16 @@ def _relink_source(
 
     relocation: tells where links lead.
     source: the note with the links.
-    info: the note whose headings or blocks were renamed.
+    target: the note whose headings or blocks were renamed.
     new_names: the new name of each renamed heading or block.
     result: the changes of links so far.
     """
     file = session.engine.file_of(source)
     text = file.data.decode("utf-8", "surrogateescape")
-    edited = _with_anchors(relocation, source, text, info.row, new_names)
+    edited = _with_anchors(relocation, source, text, target.row, new_names)
     if edited == text:
         return
-    name = source.path if source.project == info.project else source.permalink
+    name = source.path if source.project == target.project else source.permalink
     if not _may_change(session, source):
         result.broken.append(name)
         return
@@ -340,11 +348,11 @@ def _with_links_updated(relocation: Relocation, source: NoteInfo, text: str) -> 
     for placed in _all_links(text):
         link = placed.link
         target_row = relocation.broken_target(
-            source.row,
-            source.project,
-            source.path,
-            source.scope,
-            LinkText(link.target, link.project, link.rest),
+            row=source.row,
+            project=source.project,
+            path=source.path,
+            scope=source.scope,
+            link=LinkText(link.target, link.project, link.rest),
             may_be_markdown=link.is_markdown,
         )
         # The move does not break this link.
@@ -383,9 +391,11 @@ def _quoted_in(line: str, link: WrittenLink, raw: str) -> str:
     """
     # An odd number of quotation marks before the link means that it is inside of quotes.
     before = line[: link.start]
-    if before.count('"') % 2:
+    is_in_double_quotes = before.count('"') % 2 == 1
+    if is_in_double_quotes:
         return raw.replace("\\", "\\\\").replace('"', '\\"')
-    if before.count("'") % 2:
+    is_in_single_quotes = before.count("'") % 2 == 1
+    if is_in_single_quotes:
         return raw.replace("'", "''")
     return raw
 

@@ -97,11 +97,11 @@ def store(memory: HistoryVerbs, request: Asked) -> str:
             category_of_text = getattr(import_module(module), name)
             category = category_of_text(memory.settings, request.text, request.time)
             record = Record(
-                request.id,
-                request.text,
-                category,
-                request.time,
-                request.time,
+                id=request.id,
+                content=request.text,
+                category=category,
+                created=request.time,
+                updated=request.time,
                 source=f"hook-{request.client}",
             )
             upkeep.put([record], "write")
@@ -116,18 +116,19 @@ def store_waiting(memory: HistoryVerbs) -> int:
     """
     if memory.only_reads:
         return 0
-    stored = 0
+    stored_count = 0
     for path, request in _waiting_files(memory.home):
         try:
-            if not memory.gate_rules().find(request.text, "secret"):
+            has_secret = bool(memory.gate_rules().find(request.text, "secret"))
+            if not has_secret:
                 store(memory, request)
-                stored += 1
+                stored_count += 1
         except MemorandaError:
             # The home is locked or cannot be written. The file stays for the next process.
             continue
         with suppress(OSError):
             path.unlink()
-    return stored
+    return stored_count
 
 
 def _waiting_files(home: Path) -> Iterator[tuple[Path, Asked]]:

@@ -105,7 +105,9 @@ class Contradiction(NamedTuple):
         """Whether `memory review` asks which of the two holds, until the owner has answered."""
         from memoranda.note.claims import ClaimKind
 
-        return self.old.claim.kind is self.new.claim.kind is ClaimKind.ASKED
+        is_old_asked = self.old.claim.kind is ClaimKind.ASKED
+        is_new_asked = self.new.claim.kind is ClaimKind.ASKED
+        return is_old_asked and is_new_asked
 
     @property
     def key(self) -> str:
@@ -142,14 +144,16 @@ def _pairs(memory: Reader, statements: Sequence[Statement]) -> Iterator[Contradi
     """
     from memoranda.note.claims import differ
 
-    latest: list[Statement] = []
+    # One statement for each value: of several with the same value, the latest counts.
+    latest_of_each: list[Statement] = []
     for statement in statements:
-        # Of several statements with the same value, the latest counts.
-        latest = [earlier for earlier in latest if differ(earlier.claim, statement.claim)]
-        latest.append(statement)
-    if len(latest) > _MOST_VALUES:
+        with_other_values = [
+            earlier for earlier in latest_of_each if differ(earlier.claim, statement.claim)
+        ]
+        latest_of_each = [*with_other_values, statement]
+    if len(latest_of_each) > _MOST_VALUES:
         return
-    for old, new in pairwise(latest):
+    for old, new in pairwise(latest_of_each):
         # A note that names two values does not contradict itself.
         if old.info.row != new.info.row:
             pair = Contradiction(old, new, tuple(statements))
@@ -172,7 +176,7 @@ def valid_notes(memory: Reader, rows: Iterable[int]) -> dict[int, NoteInfo]:
 def _valid_among(
     memory: Reader, infos: Mapping[int, NoteInfo], invalid_rows: set[int]
 ) -> dict[int, NoteInfo]:
-    """Return the notes that take part in contradictions (`valid_notes`), by row.
+    """Return the notes that can take part in contradictions (see `valid_notes`), by row.
 
     infos: the notes by row.
     invalid_rows: the rows of all notes that are not valid now.
@@ -204,6 +208,7 @@ class _ClaimingNotes:
         self._invalid_rows = memory.invalid_rows()
         infos_by_row = {info.row: info for info in infos}
         valid_infos = _valid_among(memory, infos_by_row, self._invalid_rows)
+        # By row, the notes that were looked up. None for one that takes part in no contradiction.
         self._infos = {row: valid_infos.get(row) for row in infos_by_row}
 
     def contradiction(self, old: ClaimRow, new: ClaimRow) -> Contradiction | None:
@@ -216,9 +221,11 @@ class _ClaimingNotes:
         """
         from memoranda.note.claims import ends
 
-        # Most pairs in the wrong order are told by their times alone.
+        # A claim of an older note can only be the newer one if the note was corrected later. Most
+        # pairs in the wrong order are found here, without reading their notes.
         is_in_order = old.moment <= new.moment
-        if not is_in_order and new.changed <= old.time:
+        was_corrected = new.changed > old.time
+        if not is_in_order and not was_corrected:
             return None
         if not ends(old.claim, new.claim):
             return None
@@ -232,7 +239,8 @@ class _ClaimingNotes:
         """Return the note in a row. None if it takes part in no contradiction."""
         if row not in self._infos:
             infos = self._memory.index.notes.infos([row])
-            self._infos[row] = _valid_among(self._memory, infos, self._invalid_rows).get(row)
+            valid_infos = _valid_among(self._memory, infos, self._invalid_rows)
+            self._infos[row] = valid_infos.get(row)
         return self._infos[row]
 
 
@@ -266,11 +274,13 @@ def _latest_unanswered(
         return {}
     notes = _ClaimingNotes(memory, infos)
     pairs: dict[int, Contradiction] = {}
+    # By the row of a note, when the other claim of its pair was made.
     moments: dict[int, tuple[str, int]] = {}
     for claim_row, rivals in _rivals(subjects, infos):
         row = claim_row.note
         for rival in rivals:
-            # A note may make several statements.
+            # Another statement of this note is contradicted by a newer note. The rivals that follow
+            # are older still.
             if row in moments and moments[row] >= rival.moment:
                 break
             if are_newer:
@@ -352,14 +362,17 @@ def _in_order(memory: Reader, pair: Contradiction) -> Contradiction:
     pair: two statements, perhaps in the wrong order.
     """
     first, second = sorted((pair.old, pair.new), key=lambda statement: statement.moment)
-    since = second.moment[0]
-    correction = _correction(memory, first, since)
-    if correction and correction > _correction(memory, second, since):
-        first, second = second, first
+    time_of_second, _ = second.moment
+    # Of two notes that were both corrected, the one that was corrected last says what holds.
+    first_correction = _number_of_correction(memory, first, time_of_second)
+    if first_correction and first_correction > _number_of_correction(
+        memory, second, time_of_second
+    ):
+        return pair._replace(old=second, new=first)
     return pair._replace(old=first, new=second)
 
 
-def _correction(memory: Reader, statement: Statement, since: str) -> int:
+def _number_of_correction(memory: Reader, statement: Statement, since: str) -> int:
     """Return the number of the change that brought a statement into the text of its note.
 
     0 if the text had its value before `since`. A note with a date of its own speaks of that date,
@@ -374,6 +387,7 @@ def _correction(memory: Reader, statement: Statement, since: str) -> int:
     if first_number is None:
         return 0
     for step in reversed(history.placed_steps(info.project, info.path)):
+        # This change and those before it were made before `since`.
         if step.number < first_number:
             return 0
         # An undo says nothing new.
@@ -440,14 +454,17 @@ def leader_rows_of(memory: Reader, pairs: Mapping[int, Contradiction]) -> dict[i
     pairs: the contradictions, by the row of the older note.
     """
     author_marks = _once_for_each_note(memory.author_marks)
-    rows: dict[int, int] = {}
+    leader_rows: dict[int, int] = {}
     for old_row, pair in pairs.items():
         new = pair.new.info
-        if author_marks(new) and not author_marks(pair.old.info):
-            rows[new.row] = old_row
+        # The words of the owner have no such marks.
+        is_new_of_owner = not author_marks(new)
+        is_old_of_owner = not author_marks(pair.old.info)
+        if is_old_of_owner and not is_new_of_owner:
+            leader_rows[new.row] = old_row
         else:
-            rows[old_row] = new.row
-    return rows
+            leader_rows[old_row] = new.row
+    return leader_rows
 
 
 def _once_for_each_note(function: Callable[[NoteInfo], T]) -> Callable[[NoteInfo], T]:
@@ -480,9 +497,11 @@ def with_leaders_first(
         leader_row = leader_rows.get(info_of(item).row)
         if leader_row is None:
             continue
-        # Comparing the fields of hits would take longer than the search.
-        item_position = next(at for at, present in enumerate(result) if present is item)
-        # If the leader is already before the item, it stays there.
+        # By identity: comparing the fields of hits would take longer than the search.
+        item_position = next(
+            position for position, moved_item in enumerate(result) if moved_item is item
+        )
+        # Only a leader behind the item is moved. One that is already before it stays there.
         for position in range(item_position, len(result)):
             if info_of(result[position]).row == leader_row:
                 leader = result.pop(position)

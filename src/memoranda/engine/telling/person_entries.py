@@ -27,14 +27,18 @@ def is_about_person(namespace: str, key: str, value: str) -> bool:
     namespace is usually a program's own.
     """
     words = _words(key)
-    if not words or _is_any("technical", words[-1:]):
+    # The last word says what the value is, as in `favourite_editor` and `user_build_number`.
+    last_words = words[-1:]
+    if not last_words or _has_word_of_kind("technical", last_words):
         return False
-    is_technical = _is_any("technical", words)
-    if _is_any("person", [*words, *_words(namespace)]) and not is_technical:
+    is_technical = _has_word_of_kind("technical", words)
+    names_person = _has_word_of_kind("person", [*words, *_words(namespace)])
+    if names_person and not is_technical:
         return True
     if namespace != DEFAULT_NAMESPACE:
         return False
-    if _is_any("traits", words[-1:]) and not is_technical:
+    is_trait = _has_word_of_kind("traits", last_words)
+    if is_trait and not is_technical:
         return True
     return says_what_holds(" ".join(words)) or says_what_holds(value)
 
@@ -44,7 +48,7 @@ def _words(name: str) -> list[str]:
     return [word.lower() for word in _WORD.findall(_INNER_CAPITAL.sub(" ", name))]
 
 
-def _is_any(kind: str, words: list[str]) -> bool:
+def _has_word_of_kind(kind: str, words: list[str]) -> bool:
     """Whether one of these words is in the table. A Chinese word only has to end in one.
 
     kind: a key of the table, such as `traits`.
@@ -57,6 +61,9 @@ def _pattern(kind: str) -> re.Pattern[str]:
     """Return the pattern of the words under a key of the table."""
     table = tomllib.loads(Path(__file__).with_name("person-keys.toml").read_text(encoding="utf-8"))
     latin = "|".join(word for word in table[kind] if word.isascii())
-    # Chinese has no blanks between words.
     chinese = "|".join(word for word in table[kind] if not word.isascii())
-    return re.compile(f"(?:{latin})" + (f"|.*(?:{chinese})" if chinese else ""))
+    pattern = f"(?:{latin})"
+    if chinese:
+        # Chinese has no blanks between words, so other signs may stand before the word.
+        pattern += f"|.*(?:{chinese})"
+    return re.compile(pattern)

@@ -81,32 +81,31 @@ def profile(memory: ReviewVerbs, limit: int = _MOST_ENTRIES) -> list[ProfileEntr
     # Each note once, with the first reason for it.
     chosen: dict[int, tuple[NoteInfo, str]] = {}
     rows_about_person: set[int] = set()
-    for why, infos in _places(memory, limit):
+    for why, infos in _notes_by_reason(memory, limit):
         for info in infos:
-            if memory.telling(info) is not Telling.SILENT:
-                chosen.setdefault(info.row, (info, why))
-                if why != PINNED:
-                    rows_about_person.add(info.row)
+            if memory.telling(info) is Telling.SILENT:
+                continue
+            chosen.setdefault(info.row, (info, why))
+            if why != PINNED:
+                rows_about_person.add(info.row)
 
     texts = contents(memory, [info for info, _ in chosen.values()])
     entries: list[ProfileEntry] = []
     for (info, why), text in zip(chosen.values(), texts, strict=True):
-        is_fact = memory.telling(info) is Telling.FACT
-        entries.append(
-            ProfileEntry(
-                info,
-                why,
-                _about(memory, info, why, text),
-                is_fact,
-                is_only_pinned=info.row not in rows_about_person,
-            )
+        entry = ProfileEntry(
+            info,
+            why,
+            text=_text_about_person(memory, info, why, text),
+            is_confirmed=memory.telling(info) is Telling.FACT,
+            is_only_pinned=info.row not in rows_about_person,
         )
-    # The sort is stable, so notes of one group stay in the order of `_places`.
+        entries.append(entry)
+    # The sort is stable, so notes of one group stay in the order of `_notes_by_reason`.
     entries.sort(key=lambda entry: (not entry.is_confirmed, entry.why != PINNED))
     return [entry for entry in entries if entry.text.strip()][:limit]
 
 
-def _places(memory: ReadVerbs, limit: int) -> Iterator[tuple[str, Iterable[NoteInfo]]]:
+def _notes_by_reason(memory: ReadVerbs, limit: int) -> Iterator[tuple[str, Iterable[NoteInfo]]]:
     """Yield each reason why notes are about the person, with these notes, the newest first.
 
     limit: how many notes to yield for each reason.
@@ -118,16 +117,16 @@ def _places(memory: ReadVerbs, limit: int) -> Iterator[tuple[str, Iterable[NoteI
         order="created",
     )
 
-    def listed(**filters: object) -> list[NoteInfo]:
+    def newest_with(**fields: object) -> list[NoteInfo]:
         """Return the newest notes that are valid now and fit these fields of a query."""
-        return memory.list(holding.replace(**filters), limit=limit)[0]
+        return memory.list(holding.replace(**fields), limit=limit)[0]
 
-    yield PINNED, listed(pinned=True)
-    yield "preference", listed(projects=(CATEGORY_PROJECT,), category="preferences")
+    yield PINNED, newest_with(pinned=True)
+    yield "preference", newest_with(projects=(CATEGORY_PROJECT,), category="preferences")
     yield "about the user", _memory_files(memory)
-    yield "about the user", _person_entities(memory, listed(types=_PERSON_TYPES))
-    yield "preference", listed(types=PREFERENCES)
-    yield _LINES, listed(categories=PREFERENCES)
+    yield "about the user", _person_entities(memory, newest_with(types=_PERSON_TYPES))
+    yield "preference", newest_with(types=PREFERENCES)
+    yield _LINES, newest_with(categories=PREFERENCES)
     # Many values are left out, so more are read than are needed.
     values, _ = memory.list(holding.replace(projects=(KV_PROJECT,)), limit=10 * limit)
     # The file of a value also has a header.
@@ -162,7 +161,11 @@ def _person_entities(memory: ReadVerbs, newest: Iterable[NoteInfo]) -> list[Note
     newest: the newest notes with a type such as `person`. Older ones are found by their names.
     """
     people = [info for info in newest if _is_person(info)]
-    for name in sorted(_PERSON_NAMES | {_account()} - {""}):
+    names = {*_PERSON_NAMES, _account()}
+    # Without the name of an account that has none.
+    names.discard("")
+    for name in sorted(names):
+        # Mostly there is no note with such a name.
         with suppress(MemorandaError):
             info = memory.find(name)
             if info.type.casefold() in _PERSON_TYPES and _is_person(info):
@@ -201,7 +204,7 @@ def _personal_entries(memory: ReadVerbs, infos: Sequence[NoteInfo]) -> list[Note
     return personal
 
 
-def _about(memory: ReadVerbs, info: NoteInfo, why: str, text: str) -> str:
+def _text_about_person(memory: ReadVerbs, info: NoteInfo, why: str, text: str) -> str:
     """Return the part of a note that is about the person.
 
     why: the reason why the note is in the profile. If it is `preference lines`, the part is the
@@ -221,7 +224,7 @@ def _about(memory: ReadVerbs, info: NoteInfo, why: str, text: str) -> str:
     return "\n".join(lines)
 
 
-def _claims(memory: ReviewVerbs) -> Iterator[ProfileEntry]:
+def _unconfirmed_claims(memory: ReviewVerbs) -> Iterator[ProfileEntry]:
     """Yield the claims about the person: notes that agents wrote and that nobody has confirmed."""
     for entry in profile(memory, _MOST_CLAIMS):
         if entry.info.provenance.agent is not None and not entry.is_confirmed:
@@ -230,7 +233,7 @@ def _claims(memory: ReviewVerbs) -> Iterator[ProfileEntry]:
 
 def _ask_claims(memory: ReviewVerbs) -> Iterator[ReviewItem]:
     """Yield a question for the owner about each claim: Is this so?"""
-    for entry in _claims(memory):
+    for entry in _unconfirmed_claims(memory):
         info = entry.info
         text = cut(one_line(entry.text.strip()), _MOST_CLAIM_CHARACTERS)
         line = f'"{text}", noted by {author(info.provenance)}'
@@ -269,7 +272,7 @@ def _answer_claim(memory: Any, item: ReviewItem, choice: str) -> bool:
     """
     if choice != DELETE:
         return False
-    for entry in _claims(memory):
+    for entry in _unconfirmed_claims(memory):
         if memory.claim(entry.info) == item.key:
             memory.delete((entry.info.project, entry.info.path))
             return True
@@ -279,7 +282,9 @@ def _answer_claim(memory: Any, item: ReviewItem, choice: str) -> bool:
 def _delete_claims(memory: Any, items: Sequence[ReviewItem]) -> None:
     """Delete the notes of these questions, as one change."""
     keys = {item.key for item in items}
-    infos = [entry.info for entry in _claims(memory) if memory.claim(entry.info) in keys]
+    infos = [
+        entry.info for entry in _unconfirmed_claims(memory) if memory.claim(entry.info) in keys
+    ]
     places = [(info.project, info.path) for info in infos]
     memory.delete(*places)
 

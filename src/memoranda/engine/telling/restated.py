@@ -20,6 +20,7 @@ def with_newest_first(memory: Reader, hits: Sequence[Hit]) -> list[Hit]:
     A note that is held back comes before no other, and an unconfirmed note of somebody else before
     none of the owner's.
     """
+    # By the row of an older note, the row of the note that comes before it.
     leader_rows: dict[int, int] = {}
     # A search has each note once.
     hits_by_row = {hit.note.row: hit for hit in hits}
@@ -56,9 +57,14 @@ def _comes_before(
 
     if newer.info.row == older.info.row or differ(older.claim, newer.claim):
         return False
-    words_of_newer = hits_by_row[newer.info.row].words
-    if not set(hits_by_row[older.info.row].words) <= set(words_of_newer):
+    # Nothing that the query asks for may get lost behind the newer note.
+    words_of_newer = set(hits_by_row[newer.info.row].words)
+    words_of_older = set(hits_by_row[older.info.row].words)
+    if not words_of_older <= words_of_newer:
         return False
     if memory.is_held_back(newer.info):
         return False
-    return bool(memory.author_marks(older.info)) or not memory.author_marks(newer.info)
+    # The words of the owner have no such marks.
+    is_newer_of_owner = not memory.author_marks(newer.info)
+    is_older_of_owner = not memory.author_marks(older.info)
+    return is_newer_of_owner or not is_older_of_owner

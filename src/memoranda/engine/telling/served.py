@@ -13,7 +13,18 @@ if TYPE_CHECKING:
 __all__ = ["Served", "log_of", "notes_given", "record_call"]
 
 # The arguments of a tool that say what was asked for, the most telling first.
-_ASKED = ("query", "text", "identifier", "ref", "path", "name", "key", "topic", "url", "command")
+_TELLING_ARGUMENTS = (
+    "query",
+    "text",
+    "identifier",
+    "ref",
+    "path",
+    "name",
+    "key",
+    "topic",
+    "url",
+    "command",
+)
 
 
 def log_of(session: HomeSession) -> ServedRows:
@@ -33,8 +44,9 @@ def record_call(session: HomeSession, tool: str, arguments: Mapping[str, Any]) -
     if session.agent is None or not session.served:
         return
     asked_for = ""
-    for name in _ASKED:
+    for name in _TELLING_ARGUMENTS:
         argument = arguments.get(name)
+        # Some tools take a list or an object under such a name.
         if isinstance(argument, str):
             asked_for = argument
             break

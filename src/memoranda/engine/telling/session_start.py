@@ -98,11 +98,11 @@ def marks_of(entry: ProfileEntry) -> Sequence[Mark]:
 
 def _is_large(memory: ReviewVerbs) -> bool:
     """Whether the number of files in the projects makes indexing slow."""
-    number = 0
+    file_count = 0
     for source in memory.engine.sources.values():
-        for _, _, names in os.walk(source.root):
-            number += len(names)
-            if number > _QUICKLY_READ_FILES:
+        for _, _, file_names in os.walk(source.root):
+            file_count += len(file_names)
+            if file_count > _QUICKLY_READ_FILES:
                 return True
     return False
 
@@ -171,10 +171,13 @@ def told_note_of(
     if not passages:
         passages = [""]
     name = " ".join(flat(info.title).split())
-    # The title of a memory is its first line. A value needs its key, even if both begin alike.
+    # The text is told behind the title, unless it begins with the title itself. A value needs its
+    # key, even if both begin alike.
     beginning = f"{name}:" if info.project == KV_PROJECT else name
     repeats_name = " ".join(passages).lstrip("# ").startswith(beginning)
-    if info.project != CATEGORY_PROJECT and not repeats_name:
+    # The title of a memory is made from its first line.
+    has_own_title = info.project != CATEGORY_PROJECT
+    if has_own_title and not repeats_name:
         passages[0] = f"{name}: {passages[0]}"
     all_marks = list(marks)
     newer_mark = newer_marks(memory, [info]).get(info.row)
@@ -234,12 +237,12 @@ def due_reminders(memory: ReviewVerbs, now: datetime) -> Iterator[tuple[NoteInfo
 
     now: the present time.
     """
-    told: list[_DueNote] = []
+    due_notes: list[_DueNote] = []
     for info, reminder in _unacknowledged_reminders(memory):
         due = told_due(reminder, now)
         if due is not None:
-            told.append(_DueNote(due, info))
-    for due, info in sorted(told, key=_DueNote.order):
+            due_notes.append(_DueNote(due, info))
+    for due, info in sorted(due_notes, key=_DueNote.order):
         local_due = due.astimezone(memory.settings.reading_zone)
         yield info, [Mark("due {when}", f"{local_due:%Y-%m-%d %H:%M}")]
 
@@ -253,8 +256,11 @@ def told_due(reminder: Reminder, now: datetime) -> datetime | None:
     reminder: a reminder that nobody acknowledged.
     now: the present time.
     """
+    earliest = now - _TOLD_LATE
+    latest = now + _DAY
+    # First the time for which it fired, and then its next one.
     for due in (reminder.shown_due, reminder.due):
-        if due is not None and now - _TOLD_LATE <= due <= now + _DAY:
+        if due is not None and earliest <= due <= latest:
             return due
     return None
 

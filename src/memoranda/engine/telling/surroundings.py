@@ -109,7 +109,9 @@ def _newer_notes(
             passage = f"[{mark}] {passage}"
         # The passage is the beginning of the text, which is below the header.
         first_line = header.count("\n") + 1
-        yield Hit(newest, passage, hit.score, ["supersedes a hit"], first_line)
+        yield Hit(
+            note=newest, passage=passage, score=hit.score, why=["supersedes a hit"], line=first_line
+        )
 
 
 def _newest_version(memory: Reader, note: NoteInfo) -> NoteInfo | None:
@@ -150,10 +152,11 @@ def _source_turns(memory: Reader, hits: Sequence[Hit]) -> Iterator[Hit]:
             notes_from_transcripts[row] = hit.note
     for row, note in notes_from_transcripts.items():
         source_ref = str(note.header.get(_SOURCE_REF) or "")
-        _, _, position = source_ref.partition(":")
-        if not position:
+        _, _, session_and_position = source_ref.partition(":")
+        if not session_and_position:
             continue
-        turn = _source_turn()(memory, position)
+        text_of_turn = _reader_of_turns()
+        turn = text_of_turn(memory, session_and_position)
         if turn:
             # Passages of a note are shown in the order of their lines, so the turn comes last.
             yield Hit(
@@ -165,11 +168,11 @@ def _source_turns(memory: Reader, hits: Sequence[Hit]) -> Iterator[Hit]:
             )
 
 
-def _source_turn() -> Callable[[Reader, str], str]:
+def _reader_of_turns() -> Callable[[Reader, str], str]:
     """Return the function that reads a turn of a transcript, given `SESSION@POSITION`."""
     module, name = _SOURCE_TURN
-    function: Callable[[Reader, str], str] = getattr(import_module(module), name)
-    return function
+    text_of_turn: Callable[[Reader, str], str] = getattr(import_module(module), name)
+    return text_of_turn
 
 
 def _passage(text: str, most: int) -> str:

@@ -166,8 +166,8 @@ def check_json_type(request: Request) -> None:
 class SdkAnswer:
     """The SDK's answer to a request to MCP, or our own in place of one that does not say what to do.
 
-    The SDK only says that a long body is too large. For a body that is not JSON, or not JSON-RPC, it
-    repeats what the library that reads it says, with names of classes.
+    The SDK says of a long body only that it is too large. About a body that is no JSON or no
+    JSON-RPC, it repeats what the library says that reads it, with names of classes.
 
     send: takes the answer.
     limit: the number of bytes that a body may have.

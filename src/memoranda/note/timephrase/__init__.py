@@ -51,7 +51,17 @@ from memoranda.note.timephrase.values import Unclear
 # Words longer than the longest adverb are not one: "every fortnight".
 _LONGEST_ADVERB = len("fortnightly")
 # "in May" or "for 3 days" alone names no time.
-_NEED_ANOTHER_PART = ("zone", "where", "length", "run", "times", "month", "offset", "per_day")
+_NEED_ANOTHER_PART = (
+    "zone",
+    "where",
+    "length",
+    "run",
+    "times",
+    "month",
+    "offset",
+    "per_day",
+    "month_limit",
+)
 __all__ = ["GAP", "Reading", "Recurrence", "next_time_after", "read", "read_all", "read_times"]
 
 
@@ -270,6 +280,9 @@ def _readings(sentence: Sentence, clock: Clock) -> list[Reading]:
     _refuse_half_of_range(sentence)
     if sentence.of("repeat"):
         return read_series(sentence, clock)
+    # "tomorrow at 9am except in August"
+    if sentence.of("month_limit"):
+        raise sentence.unused(*sentence.of("month_limit"))
     readings = read_once(sentence, clock)
     alternatives = [part for part in sentence.parts if part.link == "or"]
     if alternatives:

@@ -17,7 +17,7 @@ from memoranda.note.timephrase.day_readers import (
     interval_of,
 )
 from memoranda.note.timephrase.numbers import read_whole_number
-from memoranda.note.timephrase.values import Meaning, Repetition
+from memoranda.note.timephrase.values import Meaning, MonthLimit, Repetition
 from memoranda.note.timephrase.words import table, units
 
 WORKDAYS = (0, 1, 2, 3, 4)
@@ -219,6 +219,81 @@ def _is_gap_unclear(match: re.Match[str]) -> bool:
     return is_single if counts_hours else not is_single
 
 
+_ALL_MONTHS = range(1, 13)
+_WORDS_OF_RANGE = ("to", "through", "thru", "until", "till", "-", "–", "—", "~", "到", "至")
+
+
+def read_only_months(match: re.Match[str], before: str) -> Meanings:
+    """Read the only months of a series: "only in June and July", 每年九月到次年六月.
+
+    They are weak, as a text without a repetition may say anything of a month.
+    """
+    return [Meaning("month_limit", MonthLimit(_months(match)), is_weak=True)]
+
+
+def read_except_months(match: re.Match[str], before: str) -> Meanings:
+    """Read the months that a series leaves out: "except in August", 七八月除外.
+
+    They are weak, as a text without a repetition may say anything of a month.
+    """
+    excepted = _months(match)
+    months = tuple(month for month in _ALL_MONTHS if month not in excepted)
+    return [Meaning("month_limit", MonthLimit(months), is_weak=True)]
+
+
+def _months(match: re.Match[str]) -> tuple[int, ...]:
+    """Return the months of a list or range in order. June to August is (6, 7, 8).
+
+    Raises ValueError for a month that does not exist.
+
+    match: the match of a shape, with the list in one of its groups.
+    """
+    groups = match.groupdict()
+    spelled = groups["zlist"]
+    if spelled:
+        words = re.findall(r"\d+|[零〇一二两三四五六七八九十]+|[-–—~到至]", spelled)
+    else:
+        names = ("list", "list2", "list3", "list4")
+        spelled = next(groups[name] for name in names if groups.get(name))
+        words = re.findall(r"[a-z]+|[-–—~]", spelled)
+    # "between June and August" is a range.
+    is_between = words[0] == "between"
+    months: list[int] = []
+    is_range = False
+    for word in words:
+        if word in _WORDS_OF_RANGE or (is_between and word == "and"):
+            is_range = True
+            continue
+        named_months = _months_named(word)
+        if is_range and named_months:
+            months += _months_between(months[-1], named_months[0])
+        months += named_months
+        is_range = is_range and not named_months
+    if not months or not all(month in _ALL_MONTHS for month in months):
+        raise ValueError(spelled)
+    return tuple(sorted(set(months)))
+
+
+def _months_named(word: str) -> list[int]:
+    """Return the months that one word names: 8 for "August", 7 and 8 for 七八. Empty for others."""
+    names = table("english.months")
+    if word in names:
+        return [names[word]]
+    if word.isascii() and not word.isdigit():
+        return []
+    # 七八 is July and August, 十一二 November and December.
+    if len(word) > 1 and not word.isascii() and "十" not in word:
+        return [read_whole_number(digit) for digit in word]
+    if len(word) == len("十一二") and word[0] == "十":
+        return [read_whole_number(f"十{digit}") for digit in word[1:]]
+    return [read_whole_number(word)]
+
+
+def _months_between(first: int, last: int) -> list[int]:
+    """Return the months from `first` to `last`: [11, 12, 1] for November to January."""
+    return [(first - 1 + step) % 12 + 1 for step in range((last - first) % 12 + 1)]
+
+
 def read_times(match: re.Match[str], before: str) -> Meanings:
     """Read how often a series comes: "5 times", 共五次. It is weak, as it may be about anything."""
     return [Meaning("times", read_whole_number(match["count"] or match["zcount"]), is_weak=True)]
@@ -237,4 +312,6 @@ READERS: dict[str, Reader] = {
     "repeat_parts": read_repeat_parts,
     "per_day": read_per_day,
     "times": read_times,
+    "only_months": read_only_months,
+    "except_months": read_except_months,
 }

@@ -154,6 +154,12 @@ async def test_put_off_by_its_key_and_by_its_button_is_the_same_menu(web, page):
         ("FREQ=MONTHLY;BYDAY=2TU;BYHOUR=9;BYMINUTE=0", "every month", "每月"),
         ("FREQ=YEARLY;BYMONTH=2;BYMONTHDAY=1;BYHOUR=9;BYMINUTE=0", "every year", "每年"),
         ("whenever", "repeats", "重复"),
+        (
+            "FREQ=WEEKLY;BYMONTH=1,2,3,4,5,6,7,9,10,11,12;BYDAY=TU;BYHOUR=9;BYMINUTE=0",
+            "every Tue, except Aug",
+            "每周二、8月除外",
+        ),
+        ("FREQ=HOURLY;INTERVAL=2;BYMONTH=6,7", "every 2 hours, only Jun, Jul", None),
     ],
 )
 def test_a_rule_is_said_in_words(rule, english, chinese):

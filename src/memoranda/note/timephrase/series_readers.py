@@ -16,8 +16,8 @@ from memoranda.note.timephrase.day_readers import (
     Reader,
     interval_of,
 )
-from memoranda.note.timephrase.numbers import read_whole_number
-from memoranda.note.timephrase.values import Meaning, MonthLimit, Repetition
+from memoranda.note.timephrase.numbers import number, read_whole_number
+from memoranda.note.timephrase.values import Meaning, MonthLimit, PossibleRepetition, Repetition
 from memoranda.note.timephrase.words import table, units
 
 WORKDAYS = (0, 1, 2, 3, 4)
@@ -60,10 +60,6 @@ def read_repeat_days(match: re.Match[str], before: str) -> Meanings:
     """
     groups = match.groupdict()
     gap = (groups.get("gap") or "").strip()
-    if gap in ("second", "2nd"):
-        # Every other one, or the second of the month
-        return UNCLEAR
-
     names = table("english.weekdays")
     words = re.findall(r"[a-z]+", match["days"])
     weekdays: list[int] = []
@@ -73,10 +69,32 @@ def read_repeat_days(match: re.Match[str], before: str) -> Meanings:
         if weekday is not None:
             weekdays.append(weekday)
     is_range = "-" in match["days"] or "to" in words or "through" in words
+    if gap in ("second", "2nd"):
+        return _every_second_weekday(match["days"], weekdays)
     repetition = _weekly(interval_of(match), weekdays, is_range=is_range)
     # Only the wording with a plural ("on Mondays") has the group `on`.
     is_bare_plural = "on" in groups and groups["on"] is None
     return [Meaning("repeat", repetition, is_weak=is_bare_plural)]
+
+
+def _every_second_weekday(words: str, weekdays: list[int]) -> Meanings:
+    """Read "every second Tuesday": every other one, or the second one of each month.
+
+    words: the words of the weekdays.
+    weekdays: 0 for Monday.
+    """
+    # No rule has the second Tuesday and the second Friday of a month.
+    if len(weekdays) != 1:
+        return UNCLEAR
+    days = tuple(weekdays)
+    name = words.strip().capitalize()
+    fortnightly = Repetition("week", Fraction(2), days)
+    monthly = Repetition("month", days=days, nth=2)
+    possible = (
+        PossibleRepetition(f"every other {name}", fortnightly),
+        PossibleRepetition(f"every second {name} of the month", monthly),
+    )
+    return [Meaning("unclear", possible)]
 
 
 def read_repeat_zh_week(match: re.Match[str], before: str) -> Meanings:
@@ -86,17 +104,37 @@ def read_repeat_zh_week(match: re.Match[str], before: str) -> Meanings:
         # 隔周, every other week.
         interval = Fraction(2)
     elif match["gap"] and has_several:
-        # 每隔两周 is every second or every third week
-        return UNCLEAR
+        weekly = Repetition("week", days=_weekdays_zh(match))
+        return _with_gap(weekly, number(match["count"]), "周")
     else:
         interval = interval_of(match)
+    return [Meaning("repeat", Repetition("week", interval, _weekdays_zh(match)))]
+
+
+def _weekdays_zh(match: re.Match[str]) -> tuple[int, ...]:
+    """Return the weekdays that a Chinese repetition names: (0, 2) for 周一三, (5,) for 周末."""
     if match["weekend"]:
-        return [Meaning("repeat", Repetition("week", interval, (_SATURDAY,)))]
+        return (_SATURDAY,)
     names = table("chinese.weekdays")
     spelled = re.sub("周|星期|礼拜", "", match["days"])
     weekdays = [names[char] for char in spelled if char in names]
     is_range = any(sign in spelled for sign in "至到-")
-    return [Meaning("repeat", _weekly(interval, weekdays, is_range=is_range))]
+    return _weekly(Fraction(1), weekdays, is_range=is_range).days
+
+
+def _with_gap(repetition: Repetition, count: Fraction, unit: str) -> Meanings:
+    """Read an unclear repetition with 隔: 每隔两周 is every second or every third week.
+
+    repetition: the repetition with any interval.
+    count: the number that is named with 隔.
+    unit: the unit as it is spelled, such as 周.
+    """
+    # 每隔一小时 is every hour or every second one, 每隔两天 every second or every third day.
+    possible = [
+        PossibleRepetition(f"每{interval}{unit}", repetition._replace(interval=interval))
+        for interval in (count, count + 1)
+    ]
+    return [Meaning("unclear", tuple(possible))]
 
 
 def read_repeat_monthly(match: re.Match[str], before: str) -> Meanings:
@@ -193,7 +231,8 @@ def read_repeat_zh_unit(match: re.Match[str], before: str) -> Meanings:
     if match["daily"]:
         return [Meaning("repeat", Repetition("day"))]
     if match["gap"] and _is_gap_unclear(match):
-        return UNCLEAR
+        repetition = Repetition(units()[match["unit"]])
+        return _with_gap(repetition, number(match["count"] or "一"), match["unit"])
 
     unit = match["unit"]
     interval = interval_of(match)

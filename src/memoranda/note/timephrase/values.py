@@ -200,6 +200,17 @@ class Month(NamedTuple):
     month: int
 
 
+class PossibleRepetition(NamedTuple):
+    """One of the repetitions that unclear words may mean: "every other Tuesday" for "every second
+    Tuesday".
+
+    words: words that mean this one alone.
+    """
+
+    words: str
+    repetition: Repetition
+
+
 class MonthLimit(NamedTuple):
     """The months to which a series is limited: 12 for "only in December", all but 8 for "except in
     August".

@@ -208,6 +208,7 @@ class AmbiguousTime(TimeRefused):
 
     candidates: the times that it names. Empty if it names only a part of a time.
     repeats: for each candidate, the rule by which it repeats. Empty if the text names no repetition.
+    words: for each candidate, words that mean it alone. Empty if none are known.
     """
 
     code = "ambiguous_time"
@@ -217,14 +218,19 @@ class AmbiguousTime(TimeRefused):
         phrase: str,
         candidates: Sequence[datetime] = (),
         repeats: Sequence[str | None] = (),
+        words: Sequence[str] = (),
     ):
-        times = " or ".join(f"{candidate:%Y-%m-%d %H:%M}" for candidate in candidates)
+        shown = [f"{candidate:%Y-%m-%d %H:%M}" for candidate in candidates]
+        if words:
+            shown = [f"{time} ({meaning})" for time, meaning in zip(shown, words, strict=True)]
+        times = " or ".join(shown)
         times_shown = f": {times}" if times else ""
         # TimeRefused would build its own sentence from the phrase.
         InvalidInput.__init__(self, f'ambiguous time "{phrase}"{times_shown}; say which')
         self.phrase = phrase
         self.candidates = tuple(candidates)
         self.repeats = tuple(repeats)
+        self.words = tuple(words)
 
 
 class UnusedWords(AmbiguousTime):
@@ -240,6 +246,7 @@ class UnusedWords(AmbiguousTime):
         self.phrase = phrase
         self.candidates = ()
         self.repeats = ()
+        self.words = ()
 
 
 class PastTime(TimeRefused):

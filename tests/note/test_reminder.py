@@ -84,6 +84,30 @@ def test_a_rule_written_by_hand_takes_what_it_leaves_out_from_the_first_time(rul
     assert Reminder.of({"due_at": due, "repeat": rule}).once_fired(NOW, UTC)["due_at"] == expected
 
 
+@pytest.mark.parametrize(
+    ("rule", "expected"),
+    [
+        ("FREQ=WEEKLY;BYMONTH=5,7", "2026-07-07T09:30:00Z"),
+        ("FREQ=HOURLY;INTERVAL=2;BYMONTH=5,7", "2026-07-01T01:30:00Z"),
+        ("FREQ=MONTHLY;BYDAY=1TU;BYMONTH=5,7", "2026-07-07T09:30:00Z"),
+    ],
+)
+def test_a_rule_of_months_goes_on_in_its_next_month(rule, expected):
+    header = {"due_at": "2026-05-26T09:30:00Z", "repeat": rule}
+    now = datetime(2026, 5, 31, 23, 45, tzinfo=UTC)
+    assert Reminder.of(header).once_fired(now, UTC)["due_at"] == expected
+    assert Reminder.of(header).complaints(now, UTC) == []
+
+
+def test_a_rule_of_months_that_is_put_off_into_a_month_left_out_goes_on_behind_it():
+    header = {"due_at": "2026-05-26T09:30:00Z", "repeat": "FREQ=WEEKLY;BYMONTH=5,7"}
+    now = datetime(2026, 5, 26, 8, tzinfo=UTC)
+    to = datetime(2026, 6, 3, 9, tzinfo=UTC)
+    keys = Reminder.of(header).put_off(to, now, UTC)
+    assert keys["due_at"] == "2026-07-07T09:30:00Z"
+    assert keys["snoozed_until"] == "2026-06-03T09:00:00Z"
+
+
 def test_the_hour_of_such_a_rule_is_local():
     reminder = Reminder.of({"due_at": "2026-03-28T08:00:00Z", "repeat": "FREQ=DAILY"})
     keys = reminder.once_fired(datetime(2026, 3, 28, 12, tzinfo=UTC), ZoneInfo("Europe/Berlin"))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from datetime import timedelta
+from html import unescape
 
 import pytest
 
@@ -153,6 +154,12 @@ async def test_put_off_by_its_key_and_by_its_button_is_the_same_menu(web, page):
         ("FREQ=MONTHLY;BYMONTHDAY=-1;BYHOUR=9;BYMINUTE=0", "every month, the last day", None),
         ("FREQ=MONTHLY;BYDAY=2TU;BYHOUR=9;BYMINUTE=0", "every month", "每月"),
         ("FREQ=YEARLY;BYMONTH=2;BYMONTHDAY=1;BYHOUR=9;BYMINUTE=0", "every year", "每年"),
+        (
+            "FREQ=WEEKLY;BYMONTH=1,2,3,4,5,6,7,9,10,11,12;BYDAY=TU;BYHOUR=9;BYMINUTE=0",
+            "every Tue, except Aug",
+            "每周二、8月除外",
+        ),
+        ("FREQ=HOURLY;INTERVAL=2;BYMONTH=6,7", "every 2 hours, only Jun, Jul", None),
         ("whenever", "repeats", "重复"),
     ],
 )
@@ -254,8 +261,24 @@ async def test_a_chosen_one_of_two_hours_repeats_as_the_words_say(web, page, tex
     _, evening = re.findall(r'<button name="due" value="([^"]+)"', answer.text)
     await page.send("/page/remind", text=text, due=evening)
     ((info, stored),) = reminders.listed(web.memory)
-    assert stored.due.isoformat() == evening
+    assert f"{stored.due.isoformat()} {rule or ''}".strip() == evening.replace("&#43;", "+")
     assert info.header.get("repeat") == rule
+
+
+async def test_of_two_rules_that_begin_at_the_same_time_the_chosen_one_is_stored(web, page):
+    # From 4 December 2026, the next Tuesday is the second one of its month.
+    text = "every second Tuesday at 9am from 4 December water the fern"
+    answer = await page.send("/page/remind", text=text)
+    choices = [
+        unescape(due) for due in re.findall(r'<button name="due" value="([^"]+)"', answer.text)
+    ]
+    assert choices == [
+        "2026-12-08T09:00:00+00:00 FREQ=WEEKLY;INTERVAL=2;BYDAY=TU;BYHOUR=9;BYMINUTE=0",
+        "2026-12-08T09:00:00+00:00 FREQ=MONTHLY;BYDAY=2TU;BYHOUR=9;BYMINUTE=0",
+    ]
+    await page.send("/page/remind", text=text, due=choices[1])
+    ((info, stored),) = reminders.listed(web.memory)
+    assert f"{stored.due.isoformat()} {info.header['repeat']}" == choices[1]
 
 
 async def test_chosen_time_stays_while_a_secret_is_asked_about(web, page):

@@ -328,6 +328,62 @@ def test_of_two_times_after_or_both_readings_are_said():
     )
 
 
+@pytest.mark.promise("001.18.7-reminders")
+@pytest.mark.parametrize(
+    ("text", "times"),
+    [
+        (
+            "every second Tuesday at 9am",
+            "2026-05-12 09:00 (every other Tuesday) "
+            "or 2026-05-12 09:00 (every second Tuesday of the month)",
+        ),
+        (
+            "every second Tuesday at 9 except in August",
+            "2026-05-12 09:00 (every other Tuesday) "
+            "or 2026-05-12 09:00 (every second Tuesday of the month) "
+            "or 2026-05-12 21:00 (every other Tuesday) "
+            "or 2026-05-12 21:00 (every second Tuesday of the month)",
+        ),
+        ("每隔两天早上八点", "2026-05-07 08:00 (每2天) or 2026-05-07 08:00 (每3天)"),
+        ("每隔两周周五下午三点", "2026-05-08 15:00 (每2周) or 2026-05-08 15:00 (每3周)"),
+        ("每隔一小时", "2026-05-06 11:00 (每1小时) or 2026-05-06 12:00 (每2小时)"),
+    ],
+)
+def test_an_unclear_repetition_is_refused_with_both_of_its_meanings(text, times):
+    with pytest.raises(AmbiguousTime) as refused:
+        read(text, NOW, ZONE)
+    assert str(refused.value) == f'ambiguous time "{text}": {times}; say which'
+    assert len(refused.value.repeats) == len(refused.value.candidates)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("每隔两天早上八点", "每2天早上八点"),
+        ("每隔一小时", "每1小时"),
+        ("every second Tuesday at 9am", "every other Tuesday at 9am"),
+        ("every second Tuesday at 9am", "every second Tuesday of the month at 9am"),
+    ],
+)
+def test_the_words_of_a_meaning_are_read_as_this_meaning(text, words):
+    with pytest.raises(AmbiguousTime) as refused:
+        read(text, NOW, ZONE)
+    reading = read(words, NOW, ZONE)
+    meanings = zip(refused.value.candidates, refused.value.repeats, strict=True)
+    assert (reading.due, reading.repeat) in meanings
+
+
+def test_many_unclear_repetitions_are_refused_at_once():
+    with pytest.raises(AmbiguousTime) as refused:
+        read("every second Tuesday, " * 40, NOW, ZONE)
+    assert refused.value.candidates == ()
+
+
+def test_a_name_before_a_series_is_no_month_of_it():
+    reading = read("call June every Friday at 5pm", NOW, ZONE)
+    assert reading.repeat == "FREQ=WEEKLY;BYDAY=FR;BYHOUR=17;BYMINUTE=0"
+
+
 @pytest.mark.parametrize("days", ["MO", "6MO", "0MO", "1XX", "1MO,2TU", "1"])
 def test_a_monthly_rule_needs_to_say_which_weekday(days):
     with pytest.raises(InvalidInput):

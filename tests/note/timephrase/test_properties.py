@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from memoranda.errors import InvalidInput, TimeRefused, VagueTime
 from memoranda.note.timephrase import GAP, Reading, next_time_after, read, read_all
+from memoranda.note.timephrase.rules import parse_rule
 
 ZONES = [
     ZoneInfo(name)
@@ -25,6 +26,7 @@ LINES = (
     "一刻 分钟 后 前 下午 晚上 凌晨 年 过几天 隔 工作日 十 , : 、 的",
 )
 PIECES = list(chain.from_iterable(line.split() for line in LINES))
+MONTHS = st.sets(st.integers(1, 12), min_size=1).map(sorted)
 texts = st.one_of(
     st.text(max_size=30),
     st.lists(st.sampled_from(PIECES), max_size=7).flatmap(
@@ -101,6 +103,52 @@ def test_the_times_of_a_rule_go_on_and_none_is_left_out(rule, after, zone):
     assert next_time_after(rule, second - timedelta(seconds=1), zone, since=first) == second
 
 
+@given(
+    st.sampled_from(
+        [
+            "FREQ=HOURLY;INTERVAL={};BYMONTH={}",
+            "FREQ=MINUTELY;INTERVAL=9{};BYMONTH={}",
+            "FREQ=DAILY;INTERVAL={};BYMONTH={};BYHOUR=9;BYMINUTE=0",
+            "FREQ=WEEKLY;INTERVAL={};BYMONTH={};BYDAY=MO,SU;BYHOUR=0;BYMINUTE=30",
+            "FREQ=MONTHLY;BYMONTH={1};BYDAY=2TU;BYHOUR=23;BYMINUTE=0",
+            "FREQ=MONTHLY;BYMONTH={1};BYMONTHDAY=1,15,-1;BYHOUR=9;BYMINUTE=0",
+        ]
+    ),
+    st.integers(1, 9),
+    MONTHS,
+    moments,
+    st.sampled_from(ZONES),
+)
+def test_a_rule_of_months_has_the_times_of_the_whole_rule_in_these_months(
+    template, interval, months, now, zone
+):
+    names = ",".join(map(str, months))
+    rule = template.format(interval, names)
+    whole_rule = rule.replace(f"BYMONTH={names};", "").replace(f";BYMONTH={names}", "")
+    first = next_time_after(whole_rule, now, zone)
+    expected = first
+    # At most 300 times are left out one by one. There are rules of minutes that need more.
+    for _ in range(300):
+        expected = next_time_after(whole_rule, expected, zone, since=first)
+        if expected.month in months:
+            assert next_time_after(rule, first, zone, since=first) == expected
+            return
+    assert next_time_after(rule, first, zone, since=first) > expected
+
+
+@pytest.mark.parametrize("months", ["", "0", "13", "8,", "August"])
+def test_a_rule_of_months_that_do_not_exist_is_refused(months):
+    with pytest.raises(InvalidInput):
+        parse_rule(f"FREQ=WEEKLY;BYMONTH={months};BYDAY=TU;BYHOUR=9;BYMINUTE=0")
+
+
+def test_a_rule_of_months_passes_over_years_without_a_time():
+    # Every 365 days, the day is in May, and only after decades in April.
+    rule = "FREQ=DAILY;INTERVAL=365;BYMONTH=4;BYHOUR=9;BYMINUTE=0"
+    first = datetime(2026, 5, 6, 9, tzinfo=ZONES[0])
+    assert f"{next_time_after(rule, first, ZONES[0], since=first):%Y-%m-%d}" == "2048-04-30"
+
+
 @pytest.mark.parametrize(
     "text",
     [
@@ -117,6 +165,7 @@ def test_the_times_of_a_rule_go_on_and_none_is_left_out(rule, after, zone):
         "FREQ=DAILY;FREQ=DAILY;BYHOUR=9;BYMINUTE=0",
         "FREQ=MONTHLY;BYMONTHDAY=0;BYHOUR=9;BYMINUTE=0",
         "FREQ=DAILY;INTERVAL=0;BYHOUR=9;BYMINUTE=0",
+        "FREQ=YEARLY;BYMONTHDAY=7;BYHOUR=9;BYMINUTE=0",
     ],
 )
 def test_a_text_that_is_no_rule_is_refused_as_bad_input(text):

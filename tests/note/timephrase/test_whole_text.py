@@ -31,12 +31,14 @@ UNSEEN = json.loads((DATA / "blind_even.json").read_text(encoding="utf-8"))
 FURTHER = json.loads((DATA / "further.json").read_text(encoding="utf-8"))
 ASKED = json.loads((DATA / "asked.json").read_text(encoding="utf-8"))
 EVERYDAY = json.loads((DATA / "everyday.json").read_text(encoding="utf-8"))
+MONTHS = json.loads((DATA / "months.json").read_text(encoding="utf-8"))
 CHANGING_WORDS = json.loads((DATA / "changing_words.json").read_text(encoding="utf-8"))
 SHANGHAI = ZoneInfo("Asia/Shanghai")
 NOW = datetime(2026, 5, 6, 10, tzinfo=SHANGHAI)
 BERLIN = ZoneInfo(BLIND["zone"])
 BLIND_NOW = datetime.fromisoformat(BLIND["now"]).replace(tzinfo=BERLIN)
 ASKED_NOW = datetime.fromisoformat(ASKED["now"]).replace(tzinfo=BERLIN)
+MONTHS_NOW = datetime.fromisoformat(MONTHS["now"]).replace(tzinfo=BERLIN)
 BLIND_GROUPS: dict[str, list[dict[str, Any]]] = {}
 for blind_case in [*BLIND["cases"], *UNSEEN["cases"]]:
     BLIND_GROUPS.setdefault(blind_case["group"], []).append(blind_case)
@@ -135,6 +137,16 @@ def test_everyday_phrases_are_read_as_meant(group: str) -> None:
     read_wrong = {}
     for text, expected in EVERYDAY["groups"][group]:
         times = times_and_rules(outcome(text, BLIND_NOW, BERLIN))
+        if times != expected:
+            read_wrong[text] = times
+    assert read_wrong == {}
+
+
+@pytest.mark.parametrize("group", MONTHS["groups"])
+def test_series_of_certain_months_are_read_as_meant_or_refused(group: str) -> None:
+    read_wrong = {}
+    for text, expected in MONTHS["groups"][group]:
+        times = times_and_rules(outcome(text, MONTHS_NOW, BERLIN))
         if times != expected:
             read_wrong[text] = times
     assert read_wrong == {}

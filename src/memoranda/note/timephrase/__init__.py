@@ -12,7 +12,9 @@ from __future__ import annotations
 
 from bisect import bisect
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime, tzinfo
+from operator import itemgetter
 from typing import NamedTuple
 
 from memoranda.errors import (
@@ -20,6 +22,7 @@ from memoranda.errors import (
     InvalidInput,
     InvalidTime,
     NoTime,
+    PastTime,
     TimeRefused,
     UnusedWords,
     VagueTime,
@@ -51,7 +54,17 @@ from memoranda.note.timephrase.values import Unclear
 # Words longer than the longest adverb are not one: "every fortnight".
 _LONGEST_ADVERB = len("fortnightly")
 # "in May" or "for 3 days" alone names no time.
-_NEED_ANOTHER_PART = ("zone", "where", "length", "run", "times", "month", "offset", "per_day")
+_NEED_ANOTHER_PART = (
+    "zone",
+    "where",
+    "length",
+    "run",
+    "times",
+    "month",
+    "offset",
+    "per_day",
+    "month_limit",
+)
 __all__ = ["GAP", "Reading", "Recurrence", "next_time_after", "read", "read_all", "read_times"]
 
 
@@ -248,9 +261,10 @@ def _meaning(sentence: Sentence, clock: Clock) -> list[Reading]:
     phrase = sentence.phrase
     if sentence.of("wrong"):
         raise InvalidTime(phrase)
-    if sentence.of("unclear"):
-        raise AmbiguousTime(phrase)
+    unclear = sentence.of("unclear")
     try:
+        if unclear:
+            raise _ambiguity(sentence, unclear[0], clock)
         return list(dict.fromkeys(_readings(sentence, clock)))
     except Unclear:
         raise AmbiguousTime(phrase) from None
@@ -258,6 +272,48 @@ def _meaning(sentence: Sentence, clock: Clock) -> list[Reading]:
         raise
     except (ValueError, OverflowError, InvalidInput):
         raise InvalidTime(phrase) from None
+
+
+def _ambiguity(sentence: Sentence, unclear: Part, clock: Clock) -> AmbiguousTime:
+    """Return the error for words with two meanings, with the times of both if they can be told.
+
+    "every second Tuesday" is every other Tuesday, or the second one of each month.
+
+    sentence: the time words.
+    unclear: the first of them that has two meanings.
+    clock: the moment at which the text is read.
+
+    Raises UnusedWords for words that neither meaning uses.
+    """
+    # Each further word with two meanings would double the times.
+    if len(sentence.of("unclear")) > 1:
+        return AmbiguousTime(sentence.phrase)
+    times: list[tuple[datetime, str, str]] = []
+    for possible in unclear.lexeme.value or ():
+        lexeme = unclear.lexeme._replace(kind="repeat", value=possible.repetition)
+        repeat = replace(unclear, lexeme=lexeme)
+        parts = [repeat if part is unclear else part for part in sentence.parts]
+        try:
+            readings = _meaning(Sentence(sentence.text, parts), clock)
+        except UnusedWords:
+            raise
+        except (InvalidTime, PastTime):
+            # "every second Tuesday until Friday" has only one meaning with a time left.
+            continue
+        except AmbiguousTime as ambiguity:
+            # The clock has two meanings as well: "every second Tuesday at 9".
+            rules = zip(ambiguity.candidates, ambiguity.repeats, strict=False)
+            times += [(due, repeat or "", possible.words) for due, repeat in rules]
+        else:
+            times += [(reading.due, reading.repeat or "", possible.words) for reading in readings]
+    # In the order of their times. Of the same time, the first meaning comes first.
+    times.sort(key=itemgetter(0))
+    return AmbiguousTime(
+        sentence.phrase,
+        [due for due, _, _ in times],
+        [repeat for _, repeat, _ in times],
+        [words for _, _, words in times],
+    )
 
 
 def _readings(sentence: Sentence, clock: Clock) -> list[Reading]:
@@ -270,6 +326,9 @@ def _readings(sentence: Sentence, clock: Clock) -> list[Reading]:
     _refuse_half_of_range(sentence)
     if sentence.of("repeat"):
         return read_series(sentence, clock)
+    # "tomorrow at 9am except in August"
+    if sentence.of("month_limit"):
+        raise sentence.unused(*sentence.of("month_limit"))
     readings = read_once(sentence, clock)
     alternatives = [part for part in sentence.parts if part.link == "or"]
     if alternatives:

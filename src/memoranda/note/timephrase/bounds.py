@@ -54,8 +54,11 @@ def bounds_of(sentence: Sentence, today: date) -> Bounds:
     for part in sentence.of("span"):
         if not part.role:
             _bound_by_span(bounds, part, today)
-    for part in sentence.of("month"):
+    months = sentence.of("month")
+    for part in months:
         _bound_by_month(bounds, part, today)
+    if _are_months_of_range(months):
+        _bound_by_months(bounds, months[0].lexeme.value.month, months[1].lexeme.value.month, today)
     _bound_by_days(bounds, sentence, today)
     lengths = sentence.of("length")
     for part in lengths:
@@ -102,6 +105,30 @@ def _bound_by_month(bounds: Bounds, part: Part, today: date) -> None:
         bounds.first = max(date(year, month, 1), today)
     if part.role != START:
         bounds.last = date(year, month, monthrange(year, month)[1])
+
+
+def _are_months_of_range(months: Sequence[Part]) -> bool:
+    """Whether months are the ends of a range without a year: "from November to February"."""
+    has_year = any(part.lexeme.value.year for part in months)
+    is_range = len(months) == 2 and months[1].role == END and months[0].role != END
+    return is_range and not has_year
+
+
+def _bound_by_months(bounds: Bounds, first: int, last: int, today: date) -> None:
+    """Limit a series to the months from `first` to `last`, of which the present may be one.
+
+    November to February end in the year after they began.
+
+    bounds: the bounds to set.
+    today: the day at which the text is read.
+    """
+    for year in (today.year - 1, today.year, today.year + 1):
+        last_year = year if first <= last else year + 1
+        last_day_of_range = date(last_year, last, monthrange(last_year, last)[1])
+        if last_day_of_range >= today:
+            bounds.first = max(date(year, first, 1), today)
+            bounds.last = last_day_of_range
+            return
 
 
 def _bound_by_days(bounds: Bounds, sentence: Sentence, today: date) -> None:

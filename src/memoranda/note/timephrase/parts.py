@@ -30,6 +30,9 @@ _LONGEST_ROLE = 40
 # The kinds of days that are weak only if they are named: "Christmas".
 _HOLIDAY_KINDS = ("date", "easter", "lunar", "nth_weekday")
 _CLOCK_KINDS = ("clock", "part")
+# Months that are also first names.
+_MONTHS_AND_NAMES = ("april", "may", "june")
+_SERIES_KINDS = ("repeat", "weekday_range", "run", "unclear")
 _TIMES = ("clock", "repeat", "instant", "vague", "offset")
 START = "start"
 END = "end"
@@ -450,6 +453,11 @@ class _Surroundings:
 
         That is a repetition (12月每天) or a year (明年三月).
         """
+        words = self._plain[self._part.lexeme.start : self._part.lexeme.end]
+        is_before_series = self._following is not None and self._following.kind == "repeat"
+        # "call June every Friday"
+        if words in _MONTHS_AND_NAMES and is_before_series and not self._is_announced():
+            return False
         is_bound = any(
             part.kind == "repeat" or (part.kind == "span" and part.lexeme.value.unit == "year")
             for part in self._neighbours
@@ -502,6 +510,11 @@ class _Surroundings:
         is_announced = bool(_ending(f"before_holiday_{language}").search(before))
         return is_announced or bool(self._part.role) or _is_of_time(self._previous)
 
+    def _make_month_limit_sure(self) -> bool:
+        """Whether "only in June" limits a series, or belongs to another time word."""
+        is_series = any(part.kind in _SERIES_KINDS for part in self._parts)
+        return is_series or bool(self._neighbours)
+
     def _make_times_sure(self) -> bool:
         """Whether "3 times" limits a series: only if there is one."""
         return any(part.kind == "repeat" for part in self._parts)
@@ -520,6 +533,7 @@ _RULES: dict[str, Callable[[_Surroundings], bool]] = {
     "easter": _Surroundings._make_holiday_sure,
     "nth_weekday": _Surroundings._make_holiday_sure,
     "times": _Surroundings._make_times_sure,
+    "month_limit": _Surroundings._make_month_limit_sure,
 }
 
 

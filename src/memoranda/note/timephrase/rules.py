@@ -2,7 +2,7 @@
 
 `FREQ;INTERVAL;BYMONTH;BYMONTHDAY;BYDAY;BYHOUR;BYMINUTE;UNTIL;TZID`, in this order. UNTIL is the
 last day, inclusive; for a rule of hours it is the last moment on a local clock. TZID names the zone
-of the hours, if it is not the reader's.
+of the hours, if it is not the reader's. In any rule, BYMONTH limits the times to these months.
 """
 
 from __future__ import annotations
@@ -30,12 +30,13 @@ _NEEDED_KEYS: dict[str, tuple[str, ...]] = {
     "YEARLY": ("BYMONTH", "BYMONTHDAY", *_CLOCK_KEYS),
 }
 # Keys that every rule may have.
-_OPTIONAL_KEYS = {"FREQ", "INTERVAL", "UNTIL", "TZID"}
+_OPTIONAL_KEYS = {"FREQ", "INTERVAL", "BYMONTH", "UNTIL", "TZID"}
 _SECONDS = {"HOURLY": 3600, "MINUTELY": 60}
 SHORTEST = 300
 """Seconds between two times of a rule, at least."""
 # How many periods (days, weeks, months or years) are searched for the next time. If a day comes at
-# all, it comes within these, even 29 February of every third year.
+# all, it comes within these, even 29 February of every third year. Those in months that the rule
+# leaves out are passed over, and do not count.
 _PERIODS = 100
 
 
@@ -45,7 +46,7 @@ class Recurrence:
 
     freq: `MINUTELY`, `HOURLY`, `DAILY`, `WEEKLY`, `MONTHLY` or `YEARLY`.
     interval: how many units are from one time to the next: 2 for every other day.
-    months: 1 to 12.
+    months: the only months in which it is due, 1 to 12. Empty for all of them.
     monthdays: 1 to 31, or -1 for the last day of the month.
     days: weekdays, 0 for Monday.
     hours, minutes: the hours (0 to 23) and minutes of a day at which it is due.
@@ -127,7 +128,8 @@ def _parse_rule(text: str) -> Recurrence:
     values = {key: value.upper() for key, value in values_as_written.items()}
     has_key_twice = len(pairs) > len(values)
     # Not one key more or less than the frequency needs, apart from the optional ones.
-    has_needed_keys = values.keys() - _OPTIONAL_KEYS == set(_needed(values))
+    needed = set(_needed(values))
+    has_needed_keys = needed <= values.keys() <= needed | _OPTIONAL_KEYS
     if has_key_twice or not has_needed_keys:
         raise ValueError(text)
     # The names of zones keep their case.
@@ -282,7 +284,7 @@ def next_time(rule: Recurrence, after: datetime, zone: tzinfo, since: datetime) 
     moment: datetime | None
     try:
         if rule.is_elapsed:
-            moment = _next_elapsed(rule, after, since)
+            moment = _next_elapsed(rule, after, since, rule_zone)
         else:
             moment = _next_on_calendar(rule, after, since, rule_zone)
     except (OverflowError, ValueError):
@@ -298,15 +300,44 @@ def _is_over(rule: Recurrence, moment: datetime) -> bool:
     return rule.until is not None and moment.replace(tzinfo=None) > rule.until
 
 
-def _next_elapsed(rule: Recurrence, after: datetime, since: datetime) -> datetime:
+def _next_elapsed(
+    rule: Recurrence, after: datetime, since: datetime, zone: tzinfo
+) -> datetime | None:
     """Return the first time after `after` of a rule that counts hours or minutes.
 
+    Returns None if none is in the months of the rule.
+
     since: the first time of the series.
+    zone: the zone of the months.
     """
     step = timedelta(seconds=rule.interval * _SECONDS[rule.freq])
     start = since.astimezone(UTC)
-    steps_passed = (after.astimezone(UTC) - start) // step
-    return start + (steps_passed + 1) * step
+    step_count = (after.astimezone(UTC) - start) // step + 1
+    for _attempt in range(_PERIODS):
+        moment = start + step_count * step
+        day = moment.astimezone(zone).date()
+        if _is_in_months(rule, day):
+            return moment
+        # Go on with the first step of the next month at once.
+        midnight = wall_time(_first_of_months(rule, day), time(0), zone).astimezone(UTC)
+        step_count = -((start - midnight) // step)
+    return None
+
+
+def _is_in_months(rule: Recurrence, day: date) -> bool:
+    """Whether a day is in one of the months to which a rule is limited."""
+    return not rule.months or day.month in rule.months
+
+
+def _first_of_months(rule: Recurrence, day: date) -> date:
+    """Return the first day of the next month to which a rule is limited.
+
+    day: a day in a month that the rule leaves out.
+    """
+    for month in rule.months:
+        if month > day.month:
+            return date(day.year, month, 1)
+    return date(day.year + 1, rule.months[0], 1)
 
 
 def _next_on_calendar(
@@ -364,10 +395,18 @@ def _days_by_length(rule: Recurrence, since: date, after: date) -> Iterator[date
     days_in_period = rule.days or (0,)
 
     # Go to the period before that of `after` at once, instead of through years of days.
-    period_of_after = (after - first_period).days // period_days
-    for period in range(period_of_after - 1, period_of_after - 1 + _PERIODS):
-        for day in days_in_period:
-            yield first_period + timedelta(days=period * period_days + day)
+    period = (after - first_period).days // period_days - 1
+    for _attempt in range(_PERIODS):
+        day_of_period = first_period + timedelta(days=period * period_days)
+        days = [day_of_period + timedelta(days=day) for day in days_in_period]
+        for day in days:
+            if _is_in_months(rule, day):
+                yield day
+        period += 1
+        # Go on with the period of the next month at once, instead of through those left out.
+        if not _is_in_months(rule, days[-1]):
+            next_month = _first_of_months(rule, days[-1])
+            period = max(period, (next_month - first_period).days // period_days)
 
 
 def _months(rule: Recurrence, since: date, after: date) -> Iterator[int]:
@@ -382,7 +421,9 @@ def _months(rule: Recurrence, since: date, after: date) -> Iterator[int]:
         month_of_after = after.year * 12 + after.month - 1
         period_of_after = (month_of_after - month_of_since) // rule.interval
         for period in range(period_of_after - 1, period_of_after - 1 + _PERIODS * 12):
-            yield month_of_since + period * rule.interval
+            month = month_of_since + period * rule.interval
+            if not rule.months or month % 12 + 1 in rule.months:
+                yield month
         return
     period_of_after = (after.year - since.year) // rule.interval
     for period in range(period_of_after - 1, period_of_after - 1 + _PERIODS):

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import date, datetime, time, timedelta
 from fractions import Fraction
+from itertools import pairwise
 from typing import NamedTuple
 
 from memoranda.errors import AmbiguousTime, PastTime
@@ -32,6 +33,7 @@ _FREQUENCIES = {"day": "DAILY", "week": "WEEKLY", "month": "MONTHLY", "year": "Y
 # Units that need a day word to name their days: "every week on Friday".
 _UNITS_WITH_DAYS = ("week", "month", "year")
 _ALL_WEEKDAYS = range(7)
+_ALL_MONTHS = range(1, 13)
 _SATURDAY = 5
 # The last day of a month, as a day of the month.
 _LAST_DAY = -1
@@ -53,6 +55,7 @@ def read_series(sentence: Sentence, clock: Clock) -> list[Reading]:
     if sentence.of("instant", "where"):
         raise AmbiguousTime(sentence.phrase)
     repetition = _repetition(sentence)
+    _refuse_mixed_exceptions(sentence)
     bounds = bounds_of(sentence, clock.now.date())
     counts_hours = repetition.unit in UNIT_SECONDS
     if counts_hours:
@@ -72,7 +75,7 @@ def read_series(sentence: Sentence, clock: Clock) -> list[Reading]:
     rules = _rules(repetition, day_words, bounds.first)
     if len(rules) != 1:
         raise AmbiguousTime(sentence.phrase)
-    rule = _without_exceptions(sentence, rules[0])
+    rule = _within_months(sentence, _without_exceptions(sentence, rules[0]))
     return _timed_series(sentence, rule, bounds, clock)
 
 
@@ -124,10 +127,14 @@ def _elapsed_series(
     clock: the moment at which the text is read.
     """
     rule, minutes = _elapsed_rule(repetition)
+    rule = _within_months(sentence, rule)
     # Such a series counts hours from now on, whatever day it is and whatever a clock shows.
     names_days = repeated_days(sentence) or _exceptions(sentence) or sentence.of("per_day")
     if names_days or bounds.first or sentence.of("zone"):
         raise AmbiguousTime(sentence.phrase)
+    # The last of several times is counted without a month that is left out.
+    if rule.months and bounds.times:
+        raise sentence.unused(*sentence.of("times"))
     due = next_time(rule, clock.now, clock.zone, since=clock.now)
     until = _elapsed_until(bounds, due, minutes, clock)
 
@@ -365,7 +372,9 @@ class _Series:
         """
         bounds = self._bounds
         if bounds.length:
-            first = due.astimezone(self._rule_zone).date()
+            # "for 5 days" begins now, whether or not this month is left out.
+            without_months = rule if rule.freq == "YEARLY" else replace(rule, months=())
+            first = self._first_time(without_months).astimezone(self._rule_zone).date()
             return shifted(first, bounds.length.months, bounds.length.days) - timedelta(days=1)
         if bounds.times:
             moment = due
@@ -421,6 +430,43 @@ def _without_exceptions(sentence: Sentence, rule: Recurrence) -> Recurrence:
     if not can_leave_out:
         raise sentence.unused(*exceptions)
     return Recurrence("WEEKLY", days=tuple(remaining))
+
+
+def _refuse_mixed_exceptions(sentence: Sentence) -> None:
+    """Raise UnusedWords if "and" joins an exception to a word that may be one, too.
+
+    In "except Sundays and August" and "except in August and on Sundays", only the first is one.
+    """
+    for part, next_part in pairwise(sentence.parts):
+        is_exception = _is_exception(part)
+        if not is_exception or next_part.is_clock or _is_exception(next_part):
+            continue
+        words_between = sentence.text.plain[part.end : next_part.lexeme.start].split()
+        # "except Sundays and in August" has a word that joins none of the other times.
+        has_joining_word = any(word in ("and", "or") for word in words_between[:1])
+        if has_joining_word or next_part.link in ("and", "or"):
+            raise sentence.unused(next_part)
+
+
+def _is_exception(part: Part) -> bool:
+    """Whether a part names days or months that a series leaves out, or the only months of it."""
+    return part.role == EXCEPT or part.kind == "month_limit"
+
+
+def _within_months(sentence: Sentence, rule: Recurrence) -> Recurrence:
+    """Return a rule limited to the months that "only" and "except" leave.
+
+    Raises UnusedWords if none is left, as in "every May 7 except in May".
+    """
+    limits = sentence.of("month_limit")
+    months = set(rule.months or _ALL_MONTHS)
+    for part in limits:
+        months &= set(part.lexeme.value.months)
+    if not months:
+        raise sentence.unused(*limits)
+    if months == set(_ALL_MONTHS):
+        return rule
+    return replace(rule, months=tuple(sorted(months)))
 
 
 def _excepted_days(part: Part) -> tuple[int, ...]:

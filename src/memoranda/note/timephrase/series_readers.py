@@ -16,8 +16,8 @@ from memoranda.note.timephrase.day_readers import (
     Reader,
     interval_of,
 )
-from memoranda.note.timephrase.numbers import read_whole_number
-from memoranda.note.timephrase.values import Meaning, Repetition
+from memoranda.note.timephrase.numbers import number, read_whole_number
+from memoranda.note.timephrase.values import Meaning, MonthLimit, PossibleRepetition, Repetition
 from memoranda.note.timephrase.words import table, units
 
 WORKDAYS = (0, 1, 2, 3, 4)
@@ -60,10 +60,6 @@ def read_repeat_days(match: re.Match[str], before: str) -> Meanings:
     """
     groups = match.groupdict()
     gap = (groups.get("gap") or "").strip()
-    if gap in ("second", "2nd"):
-        # Every other one, or the second of the month
-        return UNCLEAR
-
     names = table("english.weekdays")
     words = re.findall(r"[a-z]+", match["days"])
     weekdays: list[int] = []
@@ -73,10 +69,32 @@ def read_repeat_days(match: re.Match[str], before: str) -> Meanings:
         if weekday is not None:
             weekdays.append(weekday)
     is_range = "-" in match["days"] or "to" in words or "through" in words
+    if gap in ("second", "2nd"):
+        return _every_second_weekday(match["days"], weekdays)
     repetition = _weekly(interval_of(match), weekdays, is_range=is_range)
     # Only the wording with a plural ("on Mondays") has the group `on`.
     is_bare_plural = "on" in groups and groups["on"] is None
     return [Meaning("repeat", repetition, is_weak=is_bare_plural)]
+
+
+def _every_second_weekday(words: str, weekdays: list[int]) -> Meanings:
+    """Read "every second Tuesday": every other one, or the second one of each month.
+
+    words: the words of the weekdays.
+    weekdays: 0 for Monday.
+    """
+    # No rule has the second Tuesday and the second Friday of a month.
+    if len(weekdays) != 1:
+        return UNCLEAR
+    days = tuple(weekdays)
+    name = words.strip().capitalize()
+    fortnightly = Repetition("week", Fraction(2), days)
+    monthly = Repetition("month", days=days, nth=2)
+    possible = (
+        PossibleRepetition(f"every other {name}", fortnightly),
+        PossibleRepetition(f"every second {name} of the month", monthly),
+    )
+    return [Meaning("unclear", possible)]
 
 
 def read_repeat_zh_week(match: re.Match[str], before: str) -> Meanings:
@@ -86,17 +104,37 @@ def read_repeat_zh_week(match: re.Match[str], before: str) -> Meanings:
         # 隔周, every other week.
         interval = Fraction(2)
     elif match["gap"] and has_several:
-        # 每隔两周 is every second or every third week
-        return UNCLEAR
+        weekly = Repetition("week", days=_weekdays_zh(match))
+        return _with_gap(weekly, number(match["count"]), "周")
     else:
         interval = interval_of(match)
+    return [Meaning("repeat", Repetition("week", interval, _weekdays_zh(match)))]
+
+
+def _weekdays_zh(match: re.Match[str]) -> tuple[int, ...]:
+    """Return the weekdays that a Chinese repetition names: (0, 2) for 周一三, (5,) for 周末."""
     if match["weekend"]:
-        return [Meaning("repeat", Repetition("week", interval, (_SATURDAY,)))]
+        return (_SATURDAY,)
     names = table("chinese.weekdays")
     spelled = re.sub("周|星期|礼拜", "", match["days"])
     weekdays = [names[char] for char in spelled if char in names]
     is_range = any(sign in spelled for sign in "至到-")
-    return [Meaning("repeat", _weekly(interval, weekdays, is_range=is_range))]
+    return _weekly(Fraction(1), weekdays, is_range=is_range).days
+
+
+def _with_gap(repetition: Repetition, count: Fraction, unit: str) -> Meanings:
+    """Read an unclear repetition with 隔: 每隔两周 is every second or every third week.
+
+    repetition: the repetition with any interval.
+    count: the number that is named with 隔.
+    unit: the unit as it is spelled, such as 周.
+    """
+    # 每隔一小时 is every hour or every second one, 每隔两天 every second or every third day.
+    possible = [
+        PossibleRepetition(f"每{interval}{unit}", repetition._replace(interval=interval))
+        for interval in (count, count + 1)
+    ]
+    return [Meaning("unclear", tuple(possible))]
 
 
 def read_repeat_monthly(match: re.Match[str], before: str) -> Meanings:
@@ -193,7 +231,8 @@ def read_repeat_zh_unit(match: re.Match[str], before: str) -> Meanings:
     if match["daily"]:
         return [Meaning("repeat", Repetition("day"))]
     if match["gap"] and _is_gap_unclear(match):
-        return UNCLEAR
+        repetition = Repetition(units()[match["unit"]])
+        return _with_gap(repetition, number(match["count"] or "一"), match["unit"])
 
     unit = match["unit"]
     interval = interval_of(match)
@@ -219,6 +258,81 @@ def _is_gap_unclear(match: re.Match[str]) -> bool:
     return is_single if counts_hours else not is_single
 
 
+_ALL_MONTHS = range(1, 13)
+_WORDS_OF_RANGE = ("to", "through", "thru", "until", "till", "-", "–", "—", "~", "到", "至")
+
+
+def read_only_months(match: re.Match[str], before: str) -> Meanings:
+    """Read the only months of a series: "only in June and July", 每年九月到次年六月.
+
+    They are weak, as a text without a repetition may say anything of a month.
+    """
+    return [Meaning("month_limit", MonthLimit(_months(match)), is_weak=True)]
+
+
+def read_except_months(match: re.Match[str], before: str) -> Meanings:
+    """Read the months that a series leaves out: "except in August", 七八月除外.
+
+    They are weak, as a text without a repetition may say anything of a month.
+    """
+    excepted = _months(match)
+    months = tuple(month for month in _ALL_MONTHS if month not in excepted)
+    return [Meaning("month_limit", MonthLimit(months), is_weak=True)]
+
+
+def _months(match: re.Match[str]) -> tuple[int, ...]:
+    """Return the months of a list or range in order. June to August is (6, 7, 8).
+
+    Raises ValueError for a month that does not exist.
+
+    match: the match of a shape, with the list in one of its groups.
+    """
+    groups = match.groupdict()
+    spelled = groups["zlist"]
+    if spelled:
+        words = re.findall(r"\d+|[零〇一二两三四五六七八九十]+|[-–—~到至]", spelled)
+    else:
+        names = ("list", "list2", "list3", "list4")
+        spelled = next(groups[name] for name in names if groups.get(name))
+        words = re.findall(r"[a-z]+|[-–—~]", spelled)
+    # "between June and August" is a range.
+    is_between = words[0] == "between"
+    months: list[int] = []
+    is_range = False
+    for word in words:
+        if word in _WORDS_OF_RANGE or (is_between and word == "and"):
+            is_range = True
+            continue
+        named_months = _months_named(word)
+        if is_range and named_months:
+            months += _months_between(months[-1], named_months[0])
+        months += named_months
+        is_range = is_range and not named_months
+    if not months or not all(month in _ALL_MONTHS for month in months):
+        raise ValueError(spelled)
+    return tuple(sorted(set(months)))
+
+
+def _months_named(word: str) -> list[int]:
+    """Return the months that one word names: 8 for "August", 7 and 8 for 七八. Empty for others."""
+    names = table("english.months")
+    if word in names:
+        return [names[word]]
+    if word.isascii() and not word.isdigit():
+        return []
+    # 七八 is July and August, 十一二 November and December.
+    if len(word) > 1 and not word.isascii() and "十" not in word:
+        return [read_whole_number(digit) for digit in word]
+    if len(word) == len("十一二") and word[0] == "十":
+        return [read_whole_number(f"十{digit}") for digit in word[1:]]
+    return [read_whole_number(word)]
+
+
+def _months_between(first: int, last: int) -> list[int]:
+    """Return the months from `first` to `last`: [11, 12, 1] for November to January."""
+    return [(first - 1 + step) % 12 + 1 for step in range((last - first) % 12 + 1)]
+
+
 def read_times(match: re.Match[str], before: str) -> Meanings:
     """Read how often a series comes: "5 times", 共五次. It is weak, as it may be about anything."""
     return [Meaning("times", read_whole_number(match["count"] or match["zcount"]), is_weak=True)]
@@ -237,4 +351,6 @@ READERS: dict[str, Reader] = {
     "repeat_parts": read_repeat_parts,
     "per_day": read_per_day,
     "times": read_times,
+    "only_months": read_only_months,
+    "except_months": read_except_months,
 }

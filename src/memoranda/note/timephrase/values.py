@@ -200,6 +200,27 @@ class Month(NamedTuple):
     month: int
 
 
+class PossibleRepetition(NamedTuple):
+    """One of the repetitions that unclear words may mean: "every other Tuesday" for "every second
+    Tuesday".
+
+    words: words that mean this one alone.
+    """
+
+    words: str
+    repetition: Repetition
+
+
+class MonthLimit(NamedTuple):
+    """The months to which a series is limited: 12 for "only in December", all but 8 for "except in
+    August".
+
+    months: 1 to 12, in order.
+    """
+
+    months: tuple[int, ...]
+
+
 class NthWeekday(NamedTuple):
     """A weekday counted within a month: `NthWeekday(2, 0, month=6)` for "second Monday of June".
 

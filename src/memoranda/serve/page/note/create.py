@@ -7,9 +7,7 @@ from __future__ import annotations
 
 import io
 import zipfile
-from collections.abc import Sequence
 from contextlib import suppress
-from datetime import datetime
 from itertools import zip_longest
 from typing import Any
 
@@ -107,18 +105,18 @@ def remind(visit: Visit) -> Response:
     """Show the form for a reminder with the times that its text names. A POST sets the reminder.
 
     A text with several times makes several reminders. If it can mean one of several times, each is a
-    button, and the field `due` is the chosen one.
+    button, and the field `due` is the chosen one: its time and, after a blank, its rule.
     """
     text = visit.text("text")
     readings = []
-    candidates: Sequence[datetime] = ()
+    candidates: list[Reading] = []
     refusal = None
     if text:
         try:
             readings = reminders.read_times(visit.memory, text)
         except TimeRefused as error:
-            candidates = error.candidates
-            readings = _chosen_reading(error, visit.text("due"))
+            candidates = _possible_readings(error)
+            readings = [reading for reading in candidates if _choice(reading) == visit.text("due")]
             refusal = error_words(visit.reader_clock, error)
     if visit.is_post and readings:
         try:
@@ -136,21 +134,26 @@ def remind(visit: Visit) -> Response:
         text=text,
         readings=readings,
         candidates=candidates,
+        choice=_choice,
         refusal=refusal,
     )
 
 
-def _chosen_reading(refused: TimeRefused, due: str) -> list[Reading]:
-    """Return the chosen one of the times that a text may mean. [] if none of them was chosen.
+def _choice(reading: Reading) -> str:
+    """Return what the form sends for one of several times: the ISO time, a blank, and its rule.
 
-    due: the chosen time in the ISO format.
+    "every second Tuesday" has two rules that may begin at the same time.
     """
+    return f"{reading.due.isoformat()} {reading.repeat or ''}".strip()
+
+
+def _possible_readings(refused: TimeRefused) -> list[Reading]:
+    """Return the times that a text may mean. [] without any."""
     # An ambiguous time has a rule of repetition, or "", for each of its candidates.
     repeats = refused.repeats if isinstance(refused, AmbiguousTime) else ()
     return [
-        Reading(refused.phrase, candidate, repeat=repeat)
+        Reading(refused.phrase, candidate, repeat=repeat or None)
         for candidate, repeat in zip_longest(refused.candidates, repeats)
-        if candidate.isoformat() == due
     ]
 
 

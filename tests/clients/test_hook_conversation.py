@@ -87,3 +87,57 @@ def test_a_short_prompt_gets_what_memory_has_about_the_session(memory, tmp_path)
     turns = [("user", "The carburettor of my outboard has a bad jet, it floods.")]
     assert "number 42 jet" in told(written(tmp_path / "t.jsonl", *turns))
     assert told("") == ""
+
+
+@pytest.mark.parametrize(
+    "prompt",
+    [
+        "What is the port of Heron?",
+        "How do we restart the Heron service?",
+        "赫伦服务的端口是多少？",
+    ],
+)
+@pytest.mark.parametrize(
+    "turns",
+    [
+        [("user", "hi")],
+        [
+            ("user", "Fix the failing test in the parser module."),
+            ("assistant", "I fixed the expression in parser.py; all tests pass."),
+            ("user", "Thanks, commit it."),
+            ("assistant", "Committed as 1a2b3c."),
+        ],
+    ],
+)
+def test_a_prompt_that_gets_a_note_alone_gets_it_after_other_turns_too(
+    memory, tmp_path, prompt, turns
+):
+    for text in (
+        "The Heron service listens on port 8417.",
+        "Restart the Heron service with systemctl restart heron.",
+        "赫伦服务监听端口 8417。",
+    ):
+        memory.write(Draft(text, project="categories", category="knowledge"))
+
+    def told(session, transcript):
+        event = HookEvent(
+            "claude-code", PROMPT, "UserPromptSubmit", session, prompt=prompt, transcript=transcript
+        )
+        return hook.answer(memory, event)
+
+    alone = told("alone", "")
+    assert "heron" in alone or "8417" in alone
+    assert told("later", written(tmp_path / "t.jsonl", *turns)) == alone
+
+
+def test_the_role_of_a_turn_finds_no_note_of_that_name(memory, tmp_path):
+    memory.write(Draft("- likes oat milk", title="User"))
+    event = HookEvent(
+        "claude-code",
+        PROMPT,
+        "UserPromptSubmit",
+        "s-1",
+        prompt="And what did we do about that?",
+        transcript=written(tmp_path / "t.jsonl", ("user", "hi"), ("assistant", "Hello!")),
+    )
+    assert hook.answer(memory, event) == ""

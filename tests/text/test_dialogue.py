@@ -85,3 +85,26 @@ def test_a_newest_turn_that_says_enough_is_read_alone() -> None:
         "User: Then where is the spare anchor of the dinghy?"
     )
     assert turns_of(talk)[-1] == "User: Then where is the spare anchor of the dinghy?"
+
+
+def test_the_newest_turn_of_a_dialogue_is_known_where_it_is_read_with_others() -> None:
+    talk = "User: My boat leaks.\nAssistant: Where?\nUser: At the stern."
+    question = read_question(talk)
+    assert question.newest == {"stern"}
+    assert {"boat", "stern"} <= set(question.words)
+
+
+def test_a_newest_turn_that_is_read_alone_is_not_named_again() -> None:
+    talk = "User: My boat leaks.\nUser: Where is the spare anchor of the dinghy?"
+    assert read_question(talk).newest == frozenset()
+
+
+@pytest.mark.parametrize("role", ["User", "Human", "Assistant", "Model", "AI", "**User**"])
+def test_roles_are_no_words_of_a_dialogue(role: str) -> None:
+    question = read_question(f"{role}: My boat leaks.\n{role}: Where is the spare anchor, then?")
+    assert not {"user", "human", "assistant", "model", "ai"} & set(question.words)
+
+
+def test_names_of_people_are_words_of_a_dialogue() -> None:
+    question = read_question("Ada: My boat leaks.\nAda: Where is the spare anchor, then?")
+    assert "ada" in question.words

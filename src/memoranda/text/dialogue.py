@@ -19,6 +19,8 @@ MOST_TURNS = 12
 
 # The beginning of a turn: a name and a colon.
 _TURN = lazy_pattern(r"\W{0,3}[^\W\d_][\w .'’-]{0,40}\W{0,3}[:：]", re.M)
+# The beginning of a turn that names a role, not a person. No word of it is about anything.
+_ROLE = lazy_pattern(r"\W{0,3}(?:user|human|assistant|model|ai)\W{0,3}[:：][ \t]*", re.M | re.I)
 # A text with fewer turns is not a dialogue.
 _MIN_TURNS = 2
 # A turn with fewer informative words is read together with the turn before it.
@@ -118,6 +120,26 @@ def turns_of(text: str) -> list[str]:
     if first < len(turns) - 1:
         first = _last_turn_of_same_speaker(turns, first)
     return [*turns[:first], "\n".join(turns[first:])]
+
+
+def newest_turn(turns: str) -> str:
+    """Return the last of the turns that `turns_of` joined, with the name of its speaker.
+
+    >>> newest_turn("Ada: Which bolt failed?\\nBo: The long one.")
+    'Bo: The long one.'
+    """
+    lines = turns.split("\n")
+    starts = [index for index, line in enumerate(lines) if _TURN.match(line)]
+    return "\n".join(lines[starts[-1] :]) if starts else turns
+
+
+def without_roles(turns: str) -> str:
+    """Take the roles of a talk with an assistant off the beginnings of turns. Names of people stay.
+
+    >>> without_roles("User: Which tea?")
+    'Which tea?'
+    """
+    return _ROLE.sub("", turns)
 
 
 def _last_turn_of_same_speaker(turns: Sequence[str], first: int) -> int:

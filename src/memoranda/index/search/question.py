@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from memoranda.index.search import weights
-from memoranda.text.dialogue import turns_of
+from memoranda.text.dialogue import newest_turn, turns_of, without_roles
 from memoranda.text.pattern import lazy_pattern
 from memoranda.text.tokens import is_cjk, pairs, stop_words, tokens, words
 
@@ -264,6 +264,8 @@ class Question:
     beside: the words of a long text or a dialogue that are outside its question. Each has its
         weight relative to a word of the question.
     asking: the words by which the question asks, such as `recommend` and `mentioned`.
+    newest: the words of the newest turn of a dialogue, if the question has turns before it, too.
+        Empty for any other question.
     """
 
     words: tuple[str, ...]
@@ -275,6 +277,7 @@ class Question:
     is_request: bool = False
     beside: Mapping[str, float] = field(default_factory=dict)
     asking: frozenset[str] = frozenset()
+    newest: frozenset[str] = frozenset()
 
     def share_of(self, word: str) -> float:
         """Return how much a word counts, relative to a word of the question that does not ask."""
@@ -295,6 +298,10 @@ def read_question(text: str, today: date | None = None) -> Question:
     # Find the question, and the texts beside it.
     turns = turns_of(text)
     is_dialogue = bool(turns) and turns[-1] != ""
+    newest: frozenset[str] = frozenset()
+    if is_dialogue:
+        newest = _words_of_newest_turn(turns[-1])
+        turns = [without_roles(turn) for turn in turns]
     focus = Focus(turns[-1]) if is_dialogue else focus_of(text)
     question_text = focus.text
     is_enough_alone = focus.is_buried and len(words(question_text)) >= _MIN_QUESTION_WORDS
@@ -334,7 +341,16 @@ def read_question(text: str, today: date | None = None) -> Question:
         is_request=is_request,
         beside=beside,
         asking=asking,
+        newest=newest,
     )
+
+
+def _words_of_newest_turn(turns: str) -> frozenset[str]:
+    """Return the words of the newest of joined turns. Empty if there is only one turn."""
+    newest = newest_turn(turns)
+    if newest == turns:
+        return frozenset()
+    return frozenset(_pairs_of(without_roles(newest))[0])
 
 
 class Focus(NamedTuple):

@@ -775,8 +775,22 @@ class Ranking:
     def relevance(self, bits: int, characters: int) -> float:
         """Return how relevant a text is to the question, whatever other notes contain.
 
+        If the newest turn of a dialogue was joined with turns before it, a text is as relevant as it
+        is to that turn alone, or to the joined turns, whichever is more.
+
         bits: the words that the text contains.
         characters: the length of the text.
+        """
+        question = self.question
+        all_words = frozenset(question.words) - question.weak - question.beside.keys()
+        relevance = self._relevance_to(all_words, bits, characters)
+        if question.newest:
+            newest_words = all_words & question.newest
+            relevance = max(relevance, self._relevance_to(newest_words, bits, characters))
+        return relevance
+
+    def _relevance_to(self, words: frozenset[str], bits: int, characters: int) -> float:
+        """Return how relevant a text is to a question of these words.
 
         The relevance is the sum of the rarities (0 to 1) of the shared words, times their share of
         the rarities of all words. For a text of _HALVING_CHARACTERS it is half as much, since a
@@ -784,20 +798,20 @@ class Ranking:
 
         Example: a question has two words of rarity 1, and a short text has one: 1 * 1 / 2 = 0.5.
         """
-        # The words that both the text and the question have. Longer words do not count.
-        shared_rarities = [
-            rarity
-            for word_number, rarity in enumerate(self._rarities)
-            if marks_of(bits, word_number) & (EXACT | TITLE)
-        ]
-        shared = sum(shared_rarities)
-        # All words of the question. `self.words` lacks those that no note contains, which have the
-        # rarity 1.
-        question = self.question
-        number_in_notes = sum(not (word.is_weak or word.is_beside) for word in self.words)
-        question_words = set(question.words) - question.weak - question.beside.keys()
-        number_missing = max(0, len(question_words) - number_in_notes)
-        all_rarities = max(1.0, sum(self._rarities) + number_missing)
+        shared = 0.0
+        all_rarities = 0.0
+        number_in_notes = 0
+        for word_number, (word, rarity) in enumerate(zip(self.words, self._rarities, strict=True)):
+            if word.text not in words:
+                continue
+            number_in_notes += 1
+            all_rarities += rarity
+            # Only words that both the text and the question have. Longer words do not count.
+            if marks_of(bits, word_number) & (EXACT | TITLE):
+                shared += rarity
+        # `self.words` lacks the words that no note contains, which have the rarity 1.
+        number_missing = max(0, len(words) - number_in_notes)
+        all_rarities = max(1.0, all_rarities + number_missing)
         length_factor = 1 + characters / _HALVING_CHARACTERS
         return shared * shared / all_rarities / length_factor
 

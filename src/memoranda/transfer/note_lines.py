@@ -47,7 +47,7 @@ def exported_notes(
 ) -> Iterator[str]:
     """Yield a line, without its newline, for each note that the caller sees, by project and path.
 
-    Entities of a graph file are left out: `memory graph export` writes them.
+    An entity of a graph file has the text that it would have as a note.
 
     projects, scope: export only these. Empty and None export all.
     redacts: whether texts that seem to be secrets are replaced.
@@ -55,10 +55,10 @@ def exported_notes(
     """
     exchange = Exchange(memory)
     for info in notes_of(memory, projects, scope):
-        file = exchange.file(info.project, info.path)
-        if file is None:
+        whole_text = _text_of(memory, exchange, info)
+        if whole_text is None:
             continue
-        text = exported_text(memory, file.data.decode("utf-8", "replace"), redacts, secret)
+        text = exported_text(memory, whole_text, redacts, secret)
         yield json.dumps(_row(info, text), ensure_ascii=False, separators=(",", ":"))
 
 
@@ -71,13 +71,16 @@ def notes_of(
     """
     query = Query(projects=tuple(projects) or None, scope=scope, archived=False, order="path")
     infos, _ = memory.list(query, limit=0)
-    exchange = Exchange(memory)
-    # A graph file has no files of notes, and memories are exported as memories
-    exported_projects = {
-        project.name for project in memory.projects if exchange.files_of(project.name)
-    }
-    exported_projects -= {*MEMORY_PROJECTS}
-    return [info for info in infos if info.project in exported_projects]
+    # Memories are exported as memories.
+    return [info for info in infos if info.project not in MEMORY_PROJECTS]
+
+
+def _text_of(memory: MemorySession, exchange: Exchange, info: NoteInfo) -> str | None:
+    """Return the text of a note with its header. None if its file is gone."""
+    if exchange.files_of(info.project) is None:
+        return memory.text_of(info)
+    file = exchange.file(info.project, info.path)
+    return None if file is None else file.data.decode("utf-8", "replace")
 
 
 def _row(info: NoteInfo, text: str) -> dict[str, Any]:
@@ -214,6 +217,11 @@ class NoteImport:
         if not isinstance(content, str) or not isinstance(header, str):
             raise InvalidInput("content and header must be texts")
         data = f"{header}{content}".encode("utf-8", "surrogatepass")
+        entity_text = self._text_of_entity(values["project"], values["path"])
+        if entity_text is not None:
+            # The line does not change the file of another program.
+            verb = UNCHANGED if entity_text == f"{header}{content}" else OLDER
+            return _NewFile(verb, values["project"], values["path"], data, before=None, time=None)
         project, path = self._place(values["project"], values["path"])
         # A line without a readable time counts as older than a note that is here.
         time = None
@@ -233,16 +241,22 @@ class NoteImport:
     def _place(self, project: str, path: str) -> tuple[str, str]:
         """Return the project and path where a note is written.
 
-        If the project does not exist, the note goes into a folder of project `notes` with the
-        project's name. Raises InvalidInput for a project that is a graph file.
+        If the project does not exist or is a graph file, the note goes into a folder of project
+        `notes` with the project's name.
         """
-        try:
+        name = None
+        with suppress(ProjectNotFound):
             name = self._exchange.files_of(project)
-        except ProjectNotFound:
-            return _ELSEWHERE, f"{project}/{path}"
         if name is None:
-            raise InvalidInput(f"project {project} is a graph file; memory graph import fills it")
+            return _ELSEWHERE, f"{project}/{path}"
         return name, path
+
+    def _text_of_entity(self, project: str, path: str) -> str | None:
+        """Return the text of an entity of a graph file. None if there is none at the path."""
+        with suppress(MemorandaError):
+            if self._exchange.files_of(project) is None:
+                return self._memory.text_of(self._memory.find((project, path)))
+        return None
 
     def _is_newer(self, time: datetime | None, project: str, path: str) -> bool:
         """Whether a line is newer than the existing note at its place.

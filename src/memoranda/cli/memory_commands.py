@@ -156,7 +156,7 @@ def _show_contradiction(memory: NoteSession, note: Note) -> None:
     """
     from memoranda.engine.telling.contested import contradicted_by, remark_on_older
 
-    contradiction = contradicted_by(memory, note)
+    contradiction = contradicted_by(memory, note.project, note.path)
     if contradiction is None:
         return
     remedy = f"memory supersede {contradiction.old.info.id[:8]} {note.id[:8]}"

@@ -53,6 +53,7 @@ _ROOT = "/memories"
 # A listing shows this size for every folder.
 _FOLDER_SIZE = "4K"
 COMMANDS = ("view", "create", "str_replace", "insert", "delete", "rename")
+_WRITING_COMMANDS = ("create", "str_replace", "insert")
 # The words for each kind of error. The first kind that fits counts.
 _ERRORS: dict[type[MemorandaError], str] = {
     errors.OutsideError: "Path {path} would escape /memories directory",
@@ -156,6 +157,8 @@ class MemoryCommands:
             reply = Reply(self._answer(memory, arguments))
             if _shows_root(arguments):
                 reply.hint = self._other_notes_hint(memory)
+            elif arguments["command"] in _WRITING_COMMANDS:
+                reply.hint = self._contradiction_hint(memory, arguments["path"])
         except MemorandaError as error:
             return plain_error_reply(error)
         return reply
@@ -175,6 +178,19 @@ class MemoryCommands:
             return f"{sentence} search_notes finds them, and read_note shows one."
         lines = [note.line for note in newest_notes(memory, PROJECT)]
         return "\n".join([f"{sentence} The newest:", *lines])
+
+    def _contradiction_hint(self, memory: MemorySession, path: str) -> str:
+        """Return what the caller is told of an older note that a written file contradicts.
+
+        "" if there is none. A caller with one folder is told nothing of notes elsewhere.
+        """
+        # A path with a backslash is the escaped name of a file.
+        if self.folder or "\\" in path:
+            return ""
+        # The engine is imported by now, see `_answer`.
+        from memoranda.engine.telling.contested import remark_for_agent
+
+        return remark_for_agent(memory, PROJECT, _path_below_root(path))
 
     def _answer(self, memory: MemorySession, arguments: Any) -> str:
         """Carry out one command, and return the text of the reply. Raises MemorandaError."""

@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from memoranda.ledger.change import Touched
     from memoranda.ledger.history import History
     from memoranda.note.claims import Claim
-    from memoranda.note.model import Note
 
 T = TypeVar("T")
 KIND = "contradiction"
@@ -510,12 +509,14 @@ def with_leaders_first(
     return result
 
 
-def contradicted_by(memory: Reader, note: Note) -> Contradiction | None:
+def contradicted_by(memory: Reader, project: str, path: str) -> Contradiction | None:
     """Return the contradiction between a note that was just written and an older note.
 
     None if the note contradicts nothing, or if the index does not have it.
+
+    project, path: the place of the note.
     """
-    info = memory.index.notes.get(note.project, note.path)
+    info = memory.index.notes.get(project, path)
     if info is None:
         return None
     return older_contradictions(memory, [info]).get(info.row)
@@ -532,3 +533,19 @@ def remark_on_older(memory: Reader, pair: Contradiction) -> str:
     day = day_of(old.info, memory.engine.settings.zone)
     statement = f"{old.claim.name}: {old.claim.value}"
     return flat(f'An older note says otherwise: "{statement}" ({name_of(old.info)}, {day}).')
+
+
+def remark_for_agent(memory: Reader, project: str, path: str) -> str:
+    """Return what an agent is told of the older note that its new text contradicts.
+
+    "" if it contradicts none.
+
+    project, path: the place of the note that was just written.
+    """
+    contradiction = contradicted_by(memory, project, path)
+    if contradiction is None:
+        return ""
+    remark = remark_on_older(memory, contradiction)
+    if contradiction.is_asked:
+        remark += " The user is asked which of the two holds."
+    return remark

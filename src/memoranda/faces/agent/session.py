@@ -319,11 +319,16 @@ def ends_batch(reply: Reply) -> bool:
 
 
 def result_data(reply: Reply) -> dict[str, Any]:
-    """Return a reply as `{"content", "is_error"}`, with `metadata` if it has any."""
+    """Return a reply as `{"content", "is_error"}`, with `metadata` if it has any.
+
+    The second text of a reply that is no error is `hint` of the metadata.
+    """
     metadata = {}
     for key, value in (reply.meta or {}).items():
         if key.startswith(_META_PREFIX):
             metadata[key.removeprefix(_META_PREFIX)] = value
+    if reply.hint and not reply.is_error:
+        metadata["hint"] = reply.hint
     data = {"content": reply.text, "is_error": reply.is_error}
     if metadata:
         data["metadata"] = metadata
@@ -389,7 +394,12 @@ def memory_write(memory: MemorySession, arguments: Arguments) -> Reply:
     note = memory.write(draft)
     expires = stamp(note.expires) if note.expires else ""
     document = {"id": note.id, "phase": note.phase, "scope": note.scope, "expires": expires}
-    return _success_reply(document, id=note.id)
+    reply = _success_reply(document, id=note.id)
+    # The first call imports it: a server must answer the handshake quickly.
+    from memoranda.engine.telling.contested import remark_for_agent
+
+    reply.hint = remark_for_agent(memory, note.project, note.path)
+    return reply
 
 
 def memory_read(memory: MemorySession, arguments: Arguments) -> Reply:

@@ -11,7 +11,7 @@ from memoranda import documents
 from memoranda.clock import parse_stamp
 from memoranda.documents.wording import lines, plural, short
 from memoranda.engine.links.attachments import conventions_of
-from memoranda.engine.telling.contested import contradicted_by, remark_on_older
+from memoranda.engine.telling.contested import remark_for_agent
 from memoranda.errors import (
     Exists,
     InvalidInput,
@@ -155,13 +155,8 @@ def _contradiction_data(memory: MemorySession, note: Note) -> dict[str, str]:
 
     Empty if the new note contradicts none.
     """
-    contradiction = contradicted_by(memory, note)
-    if contradiction is None:
-        return {}
-    sentence = remark_on_older(memory, contradiction)
-    if contradiction.is_asked:
-        sentence += " The user is asked which of the two holds."
-    return {"contradicts": sentence}
+    remark = remark_for_agent(memory, note.project, note.path)
+    return {"contradicts": remark} if remark else {}
 
 
 def _store_draft(memory: MemorySession, draft: Draft, args: Arguments) -> Stored:

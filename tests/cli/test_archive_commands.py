@@ -114,6 +114,20 @@ def test_a_run_is_named_by_the_number_of_its_first_change(terminal: Any) -> None
     assert terminal("undo", "--run", "4").err == "Error: cannot undo run #4: it was undone\n"
 
 
+def test_an_undo_of_one_change_of_a_run_says_how_to_undo_the_others(terminal: Any) -> None:
+    for n in range(3):
+        terminal.write(f"number {n}", "--category", "knowledge", "--now", f"2026-05-01T12:0{n}:00Z")
+    terminal.ok("decay", "--now", "2026-07-01T12:00:00Z")
+    assert terminal("undo").err == "2 other changes of the same run: memory undo --run 4\n"
+    assert terminal.ok("undo", "--run", "4") == "Undid #4-5: decay (2 memories)\n"
+
+
+def test_an_undo_of_the_last_change_of_a_run_names_no_others(terminal: Any) -> None:
+    terminal.write("number 0", "--category", "knowledge", "--now", "2026-05-01T12:00:00Z")
+    terminal.ok("decay", "--now", "2026-07-01T12:00:00Z")
+    assert terminal("undo").err == ""
+
+
 def test_a_new_text_supersedes_an_archived_memory_and_is_none_itself(terminal: Any) -> None:
     old = terminal.write("the server is called heron", "--category", "project")
     terminal.ok("archive", old)

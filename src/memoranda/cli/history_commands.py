@@ -395,6 +395,10 @@ def _undo_change(call: Invocation, number_text: Text) -> None:
             undone=undone_number,
             change=change.number,
         )
+        run = undone_change.run if undone_change is not None else None
+        left = memory.count_left_of_run(run) if run is not None else 0
+    if left:
+        output.notice(f"{plural(left, 'other change')} of the same run: memory undo --run {run}")
 
 
 def _undo_run(call: Invocation, run: int) -> None:
@@ -404,7 +408,10 @@ def _undo_run(call: Invocation, run: int) -> None:
         # The newest change is the first.
         last = undone_changes[0]
         first = undone_changes[-1]
-        text = f"Undid #{first.number}-{last.number}: {last.verb} ({len(undone_changes)} memories)"
+        numbers = f"#{first.number}"
+        if last.number != first.number:
+            numbers += f"-{last.number}"
+        text = f"Undid {numbers}: {last.verb} ({len(undone_changes)} memories)"
         call.answer(text, undone=first.number, change=change.number)
 
 

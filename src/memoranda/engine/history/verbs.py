@@ -427,6 +427,22 @@ class HistoryVerbs(NoteVerbs):
             return self._undo_as_one(not_undone, f"run #{run}", run), not_undone
 
     @verb
+    def count_left_of_run(self, run: int) -> int:
+        """Return how many changes of a run of a job are not undone. 0 if the caller may not see it.
+
+        run: the number of the run.
+        """
+        past_privacy = self.past()
+        history = self.engine.ledger.history
+        left = [
+            change
+            for change in history.changes_of_run(run)
+            if change.undoes is None and history.undone_by(change) is None
+        ]
+        is_visible = all(self._is_visible(change, past_privacy) for change in left)
+        return len(left) if is_visible else 0
+
+    @verb
     def undo_together(self, numbers: Collection[int]) -> Change:
         """Undo several changes as one new change, and return the new change.
 

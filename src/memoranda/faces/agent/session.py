@@ -321,7 +321,7 @@ def ends_batch(reply: Reply) -> bool:
 def result_data(reply: Reply) -> dict[str, Any]:
     """Return a reply as `{"content", "is_error"}`, with `metadata` if it has any.
 
-    The second text of a reply that is no error is `hint` of the metadata.
+    `hint` of the metadata is the second text of a reply. Errors have none.
     """
     metadata = {}
     for key, value in (reply.meta or {}).items():

@@ -367,9 +367,11 @@ class HistoryVerbs(NoteVerbs):
         """Return the id in the text that a step replaced or wrote. None if no such text is kept."""
         history = self.engine.ledger.history
         for digest in filter(None, (touched.old, touched.new)):
-            if not history.has_text(digest):
+            # `has_text` asks only this machine. With notes in PostgreSQL, most texts are elsewhere.
+            try:
+                data = history.text(digest, touched.path)
+            except NotFound:
                 continue
-            data = history.text(digest, touched.path)
             note = self.engine.parse(touched.project, touched.path, as_file(data))
             if note is not None and note.own_id:
                 return note.id

@@ -440,14 +440,14 @@ def _by_id(
     """
     if note_id is None:
         return None
-    steps = (
-        step
-        for step in memory.engine.ledger.history.steps_with_id(note_id[:ID_DIGITS])
-        if step.number < before
-        and step.touched.do == StepKind.PUT
+    steps: list[PlacedStep] = []
+    for step in memory.engine.ledger.history.steps_with_id(note_id[:ID_DIGITS]):
+        if step.number >= before or step.touched.do != StepKind.PUT:
+            continue
         # Two ids may begin alike. A text that is not kept cannot tell, so the beginning counts.
-        and memory.id_in_text(step.touched) in (None, note_id)
-    )
+        id_in_text = memory.id_in_text(step.touched)
+        if id_in_text is None or id_in_text == note_id:
+            steps.append(step)
     ends = [end for end in _ends(memory, steps, before) if end.place != location]
     return ends[0] if len(ends) == 1 else None
 
@@ -492,9 +492,11 @@ def _end_of(
         if _brings_other_note(touched, place):
             # The file of this note was gone by then.
             return end if is_late else end._replace(before=number)
-        if touched.old not in (None, digest) and history.was_left_elsewhere(touched.old, place):
-            # Another program had put another note there.
-            return end
+        if touched.old is not None and touched.old != digest:
+            is_of_other_note = history.was_left_elsewhere(touched.old, place)
+            if is_of_other_note:
+                # Another program had put another note there.
+                return end
 
         # A step that rewrites or removes the file found the note there, and so did a late move of
         # the file: no other program had taken it away. An earlier move takes the note along. The

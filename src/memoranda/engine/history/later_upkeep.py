@@ -65,7 +65,8 @@ class LaterUpkeep:
             value_now = self.header_now.get(name)
             if value_left != value_now:
                 value = _merged_value(header_before.get(name), value_left, value_now)
-                new_keys[name] = frontmatter.REMOVE if value in (None, []) else value
+                is_empty = value is None or value == []
+                new_keys[name] = frontmatter.REMOVE if is_empty else value
         return SetKeys(new_keys, MEMORY_KEYS).apply(text).text.encode()
 
 

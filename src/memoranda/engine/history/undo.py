@@ -445,7 +445,8 @@ class Undo:
         touched: the step that wrote it, as the ledger records it.
         file: the file as it will be after the steps added so far.
         """
-        if file is None or touched.new in (None, file.etag):
+        # The file still has the text that the change wrote.
+        if file is None or touched.new is None or touched.new == file.etag:
             return None
         return self._upkeep_at(touched, touched.path, file, touched.new)
 

@@ -48,7 +48,7 @@ def test_an_erasure_refused_before_its_first_step_is_not_done_later(
         assert memory.find(NOTE).title == "secret"
 
 
-@pytest.mark.parametrize("step", ["_forget_reads", "_revise_history", "_clear_derived"])
+@pytest.mark.parametrize("step", ["_forget_readers", "_revise_history", "_make_derived_again"])
 def test_an_erasure_refused_in_the_middle_says_so_and_is_finished_by_the_next_opening(
     home_with_note: Path, monkeypatch: pytest.MonkeyPatch, step: str
 ) -> None:
@@ -69,7 +69,7 @@ def test_an_erasure_of_the_past_alone_refused_in_the_middle_says_so(
 ) -> None:
     memory.write(Draft("of zq4711", project="notes", title="secret"))
     memory.delete(NOTE)
-    monkeypatch.setattr(erase, "_clear_derived", refuse)
+    monkeypatch.setattr(erase, "_make_derived_again", refuse)
     with pytest.raises(NotPutBack):
         memory.erase(NOTE)
     monkeypatch.undo()

@@ -49,13 +49,13 @@ from memoranda.note.model import (
     BUILT_IN_PROJECTS,
     CATEGORY_PROJECT,
     MEMORY_PROJECTS,
+    OLD_FOLDERS,
     TRACE_PROJECT,
     Note,
     Provenance,
 )
 from memoranda.note.names import Looseness, named_one, without_case
 from memoranda.note.project_access import EVERYTHING, ProjectAccess
-from memoranda.sources import old_folders
 from memoranda.sources.base import File, Stamp
 from memoranda.sources.files import closed_on_error, lock_folders, reason, storing
 from memoranda.sources.folder import FolderSource, add_name_of_day
@@ -163,7 +163,7 @@ class Engine:
             name: source for name, source in extra.items() if isinstance(source, Source)
         }
         with closed_on_error(self.ledger):
-            old_folders.adopt(self.layout.root, self.layout.built_in[CATEGORY_PROJECT])
+            self._adopt_old_folders()
             self.index = Index(self.layout.index_for(self.extra, only), self.ledger.lock)
             with closed_on_error(self.index):
                 self._open_sources()
@@ -191,6 +191,16 @@ class Engine:
         """The projects changed since `memory.md` was last made."""
         self.before_close: list[Callable[[], None]] = []
         """Functions that `close` calls first, while the home is still open."""
+
+    def _adopt_old_folders(self) -> None:
+        """Take up the memories that an older program kept beside the categories."""
+        root = self.layout.root
+        if not any(os.path.isdir(root / name) for name in OLD_FOLDERS):
+            return
+        # Hardly any home has these folders.
+        from memoranda.sources import old_folders
+
+        old_folders.adopt(root, self.layout.built_in[CATEGORY_PROJECT])
 
     def _opened_ledger(self, serving: bool) -> Ledger:
         """Return the ledger. For notes in a database, it is the copy on this machine."""

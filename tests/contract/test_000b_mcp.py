@@ -203,6 +203,7 @@ def test_the_instructions_are_short(server: Server) -> None:
     assert len(instructions) <= 4_000
 
 
+@pytest.mark.promise("000b-12.17")
 def test_the_instructions_of_the_note_tools_alone_keep_to_their_limit(home: Path) -> None:
     # A client without hooks is told about the person behind them.
     with Server("--home", str(home), "--tools", "notes", client="claude-code") as server:

@@ -365,6 +365,7 @@ def test_link_to_a_note_of_the_root_keeps_it_when_one_of_its_name_comes_beside(
     assert {link[2] for link in links} == {"notes/ideas"}
 
 
+@pytest.mark.promise("000b-12.10")
 @pytest.mark.parametrize("ending", [".MD", ".Markdown"])
 def test_the_ending_of_a_note_in_capitals_stays_in_a_destination(
     emptied: Tools, ending: str
@@ -374,6 +375,7 @@ def test_the_ending_of_a_note_in_capitals_stays_in_a_destination(
     assert moved["new_path"] == f"sub/New{ending}"
 
 
+@pytest.mark.promise("000b-12.10")
 def test_a_text_file_of_the_memories_keeps_its_ending_when_it_moves(emptied: Tools) -> None:
     emptied.put("user/p.txt", "text\n", project="memories")
     moved = emptied(
@@ -382,12 +384,14 @@ def test_a_text_file_of_the_memories_keeps_its_ending_when_it_moves(emptied: Too
     assert moved["new_path"] == "user/q.txt"
 
 
+@pytest.mark.promise("000b-12.10")
 def test_another_ending_than_that_of_a_note_gets_one_behind_it(emptied: Tools) -> None:
     emptied.put("Old.md")
     moved = emptied("move_note", identifier="Old", destination_path="v1.2")
     assert moved["new_path"] == "v1.2.md"
 
 
+@pytest.mark.promise("000b-12.10")
 def test_an_append_to_a_missing_note_takes_its_ending_in_capitals_for_one(emptied: Tools) -> None:
     created = emptied("edit_note", identifier="New.MD", operation="append", content="text")
     assert created["file_path"] == "New.md"

@@ -699,11 +699,18 @@ def _placed(name: str, notes: list[Candidate], form: Form) -> list[Candidate]:
 
     In project `notes`, `notes/x.md` may be the note `x.md`, and a note in a folder `notes`.
 
-    name: the path with its extension, which may follow the project's name.
+    name: the path with its extension, which may follow the project's name. `notes/v1.2` may also
+        lack the extension: the file is `v1.2.md` then.
     """
     path = form.address(name.lstrip("/"))
-    by_path = [note for note in notes if form.address(note.path) == path]
-    by_file = _by_place(name, notes, form, with_extension=True)
+    has_note_extension = is_file(name)
+    by_path = [
+        note
+        for note in notes
+        if form.address(note.path) == path
+        or (not has_note_extension and form.address(stem(note.path)) == path)
+    ]
+    by_file = _by_place(name, notes, form, with_extension=has_note_extension)
     return list(dict.fromkeys([*by_path, *by_file]))
 
 
